@@ -1,0 +1,362 @@
+-- The rules of the audit, as one plain SQL text over one relation. It runs on DuckDB and Spark as it
+-- stands and on other engines through sqlglot: no casts, no JSON, no engine's own functions.
+--
+-- (`at` is a keyword in some engines, hence always with its relation.)
+--
+-- Reads  `events`    the history (fencinglab/history.py) with its times in microseconds since 1970
+--        `settings`  one row: skew, retention (microseconds; retention null = not declared)
+-- Gives  `source`, `resource`, `incarnation` and one small integer a rule:
+--        1 broken, 0 a case that held, -1 a case that cannot be decided, null no case.
+--
+-- rules.py says each rule in words, in the same order. A *timeline* is the rows of one resource, lease,
+-- order scope and incarnation; "earlier" means earlier in it. Rows without an order key stand in a
+-- timeline of their own, where "earlier" decides nothing: order rules give -1 there.
+
+with placed as (
+    select
+        events.*,
+        settings.skew + coalesce(at_precision, 0) as slack,
+        settings.retention as retention,
+        order_key is not null as ordered,
+        decision = 'accepted' as accepted,
+        kind in ('delete', 'ttl_delete') as deleted,
+        kind not in ('grant', 'delete', 'ttl_delete', 'poll') as writes,
+        coalesce(protected, true) as guarded,
+        coalesce(lease, resource) as lease_key,
+        -- a birth (known to find no item) or an earlier delete starts a new incarnation
+        count(case when decision = 'accepted' and before_image = 0 then 1 end) over upto
+        + count(case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 end) over earlier
+            as incarnation,
+        max(case when decision = 'accepted' then coalesce(after_token, token, before_token) end) over earlier
+            as older_token,
+        lag(after_image) over (
+            partition by resource, order_scope, order_key is null order by order_key, source
+        ) as previous_image,
+        max(events.at) over earlier as latest_at,
+        min(token_width) over earlier as earlier_width,
+        min(expiry_unit) over earlier as earlier_unit,
+        min(case when token is not null then lease end) over earlier as earlier_lease
+    from events cross join settings
+    window
+        upto as (
+            partition by resource, order_scope, order_key is null order by order_key, source
+            rows between unbounded preceding and current row
+        ),
+        earlier as (
+            partition by resource, order_scope, order_key is null order by order_key, source
+            rows between unbounded preceding and 1 preceding
+        )
+),
+
+timeline as (
+    select
+        placed.*,
+        max(case when accepted and writes then token end) over earlier as written_token,
+        max(case when accepted then coalesce(after_token, case when kind = 'grant' then token end) end) over earlier
+            as granted_token,
+        min(case when accepted then coalesce(before_token, after_token, token) end) over earlier as first_token,
+        count(case when accepted and kind = 'grant' then 1 end) over earlier as grants_before,
+        max(case when accepted and after_terminal and not deleted then 1 else 0 end) over earlier as finished,
+        max(case when accepted and after_terminal and not coalesce(before_terminal, false) then placed.at end) over earlier
+            as finished_at
+    from placed
+    window earlier as (
+        partition by resource, lease_key, order_scope, ordered, incarnation order by order_key, source
+        rows between unbounded preceding and 1 preceding
+    )
+),
+
+-- Few rows each: what one timeline cannot show.
+several_scopes as (
+    select resource from events group by resource having min(order_scope) <> max(order_scope)
+),
+
+counting_renewals as (  -- the "token" rose under one holder before its lease ran out: it is a version
+    select resource from placed
+    where accepted and kind = 'grant' and before_holder <> '' and before_holder = after_holder
+        and after_token > before_token and placed.at + slack < before_expires_at
+    group by resource
+),
+
+shared_tokens as (
+    select
+        lease_key,
+        incarnation,
+        token_used,
+        min(holder_seen) as a_holder, max(holder_seen) as z_holder,
+        min(writer_seen) as a_writer, max(writer_seen) as z_writer
+    from (
+        select lease_key, incarnation, after_token as token_used, after_holder as holder_seen, null as writer_seen
+        from placed
+        where accepted and after_token is not null and after_holder <> ''
+            and (kind = 'grant' or before_holder is null or before_holder <> after_holder)
+        union all
+        select lease_key, incarnation, token as token_used, null as holder_seen, writer as writer_seen
+        from placed
+        where decision <> 'rejected' and token is not null and writer is not null and fenced
+    ) as uses
+    group by lease_key, incarnation, token_used
+    having min(holder_seen) <> max(holder_seen) or min(writer_seen) <> max(writer_seen)
+),
+
+first_operations as (
+    select resource, incarnation, operation, min(concat(coalesce(order_key, ''), ' ', source)) as first_place
+    from placed where accepted and operation is not null
+    group by resource, incarnation, operation
+),
+
+first_alerts as (
+    select
+        resource, incarnation, coalesce(after_terminal_version, 0) as transition,
+        min(concat(coalesce(order_key, ''), ' ', source)) as first_place
+    from placed where accepted and alert is not null
+    group by resource, incarnation, coalesce(after_terminal_version, 0)
+),
+
+own_attempts as (  -- operations that were refused and also have an attempt that was not
+    select resource, operation
+    from events where operation is not null
+    group by resource, operation
+    having count(case when decision = 'rejected' then 1 end) > 0
+        and count(case when decision <> 'rejected' then 1 end) > 0
+),
+
+known as (
+    select
+        timeline.*,
+        coalesce(
+            current_token,
+            greatest(coalesce(before_token, granted_token), coalesce(granted_token, before_token))
+        ) as newest,
+        least(
+            coalesce(first_token, before_token, token),
+            coalesce(before_token, first_token, token),
+            coalesce(token, first_token, before_token)
+        ) as oldest,
+        coalesce(before_token, current_token, case when ordered then granted_token end) as held_token,
+        current_token is not null or before_holder is not null or grants_before > 0 as grants_visible,
+        coalesce(before_terminal, coalesce(finished, 0) = 1) as was_terminal,
+        ordered or before_terminal is not null as terminal_known,
+        several_scopes.resource is not null as scopes_differ,
+        counting_renewals.resource is not null as counts_renewals,
+        own_attempts.resource is not null as own_attempt,
+        shared_tokens.a_holder <> shared_tokens.z_holder
+            and timeline.after_holder <> shared_tokens.a_holder as holder_shares,
+        writer_shares.a_writer <> writer_shares.z_writer
+            and timeline.writer <> writer_shares.a_writer as writer_shares,
+        first_operations.first_place as first_operation,
+        first_alerts.first_place as first_alert,
+        concat(coalesce(order_key, ''), ' ', source) as place
+    from timeline
+    left join several_scopes on several_scopes.resource = timeline.resource
+    left join counting_renewals on counting_renewals.resource = timeline.resource
+    left join own_attempts
+        on own_attempts.resource = timeline.resource and own_attempts.operation = timeline.operation
+        and timeline.decision = 'rejected'
+    left join shared_tokens
+        on shared_tokens.lease_key = timeline.lease_key and shared_tokens.incarnation = timeline.incarnation
+        and shared_tokens.token_used = timeline.after_token and timeline.accepted
+    left join shared_tokens as writer_shares
+        on writer_shares.lease_key = timeline.lease_key and writer_shares.incarnation = timeline.incarnation
+        and writer_shares.token_used = timeline.token and timeline.decision <> 'rejected' and timeline.fenced
+    left join first_operations
+        on first_operations.resource = timeline.resource and first_operations.incarnation = timeline.incarnation
+        and first_operations.operation = timeline.operation and timeline.accepted
+    left join first_alerts
+        on first_alerts.resource = timeline.resource and first_alerts.incarnation = timeline.incarnation
+        and first_alerts.transition = coalesce(timeline.after_terminal_version, 0)
+        and timeline.accepted and timeline.alert is not null
+),
+
+-- Verdicts that others build on.
+ordered_verdicts as (
+    select
+        known.*,
+        case
+            when not writes or decision = 'rejected' or written_token is null then null
+            when token is null then case when accepted and fenced is null and guarded then -1 end
+            when not accepted then case when token < written_token then -1 end
+            when counts_renewals then -1
+            when not ordered then case when token = written_token then 0 else -1 end
+            when token < written_token then 1
+            else 0
+        end as token_went_back,
+        case
+            when decision <> 'rejected' or kind = 'grant' then null
+            when own_attempt or reason in ('expired', 'terminal', 'duplicate', 'not_held') then 0
+            when reason = 'newer_token' or token < held_token then 1
+            when token >= held_token then 0
+            else -1
+        end as rejected_stale
+    from known
+),
+
+refusals as (
+    select resource, order_scope, writer, token, min(order_key) as refused_at
+    from ordered_verdicts
+    where rejected_stale = 1 and writer is not null
+    group by resource, order_scope, writer, token
+),
+
+rejections as (
+    select
+        ordered_verdicts.*,
+        refusals.refused_at as refused_at,
+        refusals.resource is not null as was_refused,
+        case
+            when rejected_stale is null then null
+            when own_attempt or rejected_stale = 1 then 0
+            when reason in ('terminal', 'duplicate') or before_terminal then 1
+            when reason in ('expired', 'not_held') or not before_terminal then 0
+            else -1
+        end as rejected_done
+    from ordered_verdicts
+    left join refusals
+        on refusals.resource = ordered_verdicts.resource and refusals.order_scope = ordered_verdicts.order_scope
+        and refusals.writer = ordered_verdicts.writer and refusals.token = ordered_verdicts.token
+)
+
+select
+    source,
+    resource,
+    incarnation,
+    token_went_back,
+    case
+        when not writes or decision = 'rejected' or newest is null or token_went_back = 1 then null
+        when token is null then case when accepted and fenced is null and guarded and oldest < newest then -1 end
+        when not accepted then case when token < newest then -1 end
+        when oldest >= newest then null
+        when counts_renewals then -1
+        when token < newest then
+            case when ordered or current_token is not null or token < before_token then 1 else -1 end
+        when fenced is null or not grants_visible then -1
+        when ordered or current_token is not null or before_token is not null then 0
+        else -1
+    end as stale_write_accepted,
+    case
+        when holder_shares or writer_shares then 1
+        when accepted and kind = 'grant' and grants_before > 0 then
+            case when coalesce(after_token, token) is null then -1 else 0 end
+    end as token_shared,
+    case
+        when accepted and before_holder <> '' and after_holder <> '' and before_holder <> after_holder then
+            case when after_token is null or before_token is null then -1 when after_token <= before_token then 1 else 0 end
+    end as holder_without_token,
+    case
+        when not writes or not accepted or not guarded then null
+        when newest is null and grants_before = 0 and coalesce(before_holder, '') = '' then null
+        when fenced then 0
+        when fenced is null or protected is null then -1
+        else 1
+    end as unfenced_write,
+    case
+        when not accepted or deleted or kind = 'poll' or after_terminal = false then null
+        when not was_terminal then case when after_terminal then 0 end
+        when kind = 'finish' then 1
+        when not terminal_known then -1
+        when after_terminal_version > before_terminal_version or after_value <> before_value
+            or after_status <> before_status then 1
+        when protected = false then 0
+        when (after_value is null or before_value is null)
+            and (after_terminal_version is null or before_terminal_version is null) then -1
+        else 0
+    end as terminal_twice,
+    case
+        when not accepted or deleted or after_terminal is null then null
+        when was_terminal and not after_terminal then case when terminal_known then 1 else -1 end
+        when was_terminal or after_terminal then 0
+    end as terminal_left,
+    case
+        when accepted and not deleted and after_token is not null and before_token is not null then
+            case when after_token < before_token then 1 else 0 end
+    end as image_went_back,
+    case when accepted and fell is not null then case when fell = '' then 0 else 1 end end as state_went_back,
+    case
+        when not accepted or kind <> 'grant' or older_token is null or coalesce(after_token, token) is null then null
+        when before_token is not null and coalesce(before_holder, 'somebody') <> '' then null
+        when not ordered then -1
+        when coalesce(after_token, token) < older_token then 1
+        when coalesce(after_token, token) = older_token and (before_image = 0 or before_holder = '') then 1
+        else 0
+    end as token_restarted,
+    case when accepted and operation is not null then case when place = first_operation then 0 else 1 end end
+        as operation_twice,
+    case when accepted and alert is not null then case when place = first_alert then 0 else 1 end end as alert_twice,
+    case
+        when not accepted or kind = 'ttl_delete' or writer is null then null
+        when not (kind in ('delete', 'release') or (before_holder <> '' and after_holder = '')) then null
+        when token < newest and (ordered or token < before_token) then 1
+        when before_holder <> '' and before_holder <> writer then case when before_terminal then 0 else 1 end
+        when before_holder is null and (token is null or newest is null) then -1
+        else 0
+    end as unfenced_delete,
+    case when token_width is not null then case when token_width <> earlier_width then 1 else 0 end end
+        as tokens_as_text,
+    case
+        when lease is not null and token is not null then case when lease <> earlier_lease then 1 else 0 end
+    end as scopes_mixed,
+    case
+        when not accepted or kind <> 'ttl_delete' then null
+        when before_terminal is null then -1
+        when not before_terminal then 1
+        when retention is null then 0
+        when finished_at is null or rejections.at is null then -1
+        when rejections.at + slack < finished_at + retention then 1
+        else 0
+    end as ttl_removed_live,
+    case
+        when accepted and kind = 'grant' and before_holder <> '' and after_holder <> before_holder
+            and before_expires_at is not null and rejections.at is not null then
+            case when before_expires_at > rejections.at + slack then 1 else 0 end
+    end as leases_overlap,
+    case
+        when not accepted or not writes or not guarded or before_expires_at is null or rejections.at is null then null
+        when token < newest then null
+        when rejections.at <= before_expires_at + slack then 0
+        when token is null then -1
+        else 1
+    end as late_write_accepted,
+    case
+        when accepted and not deleted and kind <> 'grant'
+            and (kind = 'renew' or after_expires_at > before_expires_at) then
+            case when before_holder is null then -1 when before_holder = '' then 1 else 0 end
+    end as renewed_after_release,
+    case
+        when not accepted or deleted then null
+        when not was_terminal then case when after_terminal then 0 end
+        when kind in ('grant', 'renew', 'retry', 'schedule', 'poll') or after_expires_at > before_expires_at then
+            case when terminal_known then 1 else -1 end
+        else 0
+    end as work_after_terminal,
+    case
+        when was_refused and order_key > refused_at then 1
+        when rejected_stale = 1 then case when ordered and writer is not null then 0 else -1 end
+    end as went_on_after_rejection,
+    rejected_stale,
+    case
+        when rejected_stale is null then null
+        when own_attempt or rejected_stale = 1 or rejected_done = 1 then 0
+        when reason = 'expired' then 1
+        when reason in ('not_held', 'newer_token') then 0
+        when token = held_token and rejections.at >= before_expires_at then 1
+        when token = held_token and rejections.at < before_expires_at then 0
+        else -1
+    end as rejected_late,
+    rejected_done,
+    case when rejected_stale is null then null when own_attempt then 1 when operation is null then -1 else 0 end
+        as own_success_rejected,
+    case
+        when accepted and ordered and before_image is not null and previous_image is not null then
+            case when before_image <> previous_image then 1 else 0 end
+    end as chain_broken,
+    case
+        when decision = 'rejected' and before_token is not null then null
+        when not ordered or scopes_differ then 1
+        else 0
+    end as order_unknown,
+    case
+        when ordered and rejections.at is not null and latest_at is not null then
+            case when rejections.at + slack < latest_at then 1 else 0 end
+    end as time_went_back,
+    case when expiry_unit is not null then case when expiry_unit <> earlier_unit then 1 else 0 end end as clock_mixed
+from rejections

@@ -29,11 +29,12 @@ class Rule(NamedTuple):
     name: str
     group: str  # one of CLASSES
     core: bool
-    title: str  # what a finding says, in the words of a report
+    title: str  # what was found, in the words of a report
     case: str
     broken: str
     undecided: str
     needs: tuple[str, ...]
+    says: str  # one row in a sentence; evidence.py fills it in
     advice: str
 
 
@@ -46,6 +47,7 @@ RULES = (
         undecided="its own token is not known (`fenced` null, guarded); the row has no order and the tokens differ; "
         "the token also rises on renewals; or the decision is unknown and it would be broken (else no case)",
         needs=("token", "order_key"),
+        says="{who} wrote with {token} after {newer} had been accepted",
         advice="compare the token where the write happens: condition `fencingToken = :token` on every write",
     ),
     Rule(
@@ -57,6 +59,7 @@ RULES = (
         "visible; without order only a lower `before_token` or `current_token` decides; a token that also rises on renewals; "
         "or the decision is unknown and it would be broken",
         needs=("token", "current_token|before_token|order_key"),
+        says="{who} wrote with {token} after {newer} had been granted",
         advice="check the token against the latest granted in the same step as the write, "
         "for example in one item or one transaction",
     ),
@@ -68,6 +71,7 @@ RULES = (
         "incarnation, in any order; the row is one whose holder or writer is not the alphabetically first",
         undecided="the grant's token is not known",
         needs=("token|after_token", "after_holder|writer"),
+        says="{who} used token {token}, which another worker had too",
         advice="raise the token in the same conditional update that grants the lease: `ADD fencingToken :one`",
     ),
     Rule(
@@ -77,6 +81,7 @@ RULES = (
         broken="`after_token` is not above `before_token`",
         undecided="one of the two tokens is not known",
         needs=("before_holder", "after_holder", "after_token"),
+        says="the lease went from {before_holder} to {after_holder}; the token was {before_token} before and {after_token} after",
         advice="let no write set the owner except the one that also raises the token",
     ),
     Rule(
@@ -86,6 +91,7 @@ RULES = (
         broken="`fenced` is false and `protected` true",
         undecided="`fenced` or, where it is false, `protected` is not known",
         needs=("fenced",),
+        says="a write that presented no token changed the item while {before_holder} held {before_token}",
         advice="send every change of status, result, expiry, owner or next poll with `fencingToken = :token` as its "
         "condition, and store the token that it presented (`writtenToken`)",
     ),
@@ -98,6 +104,7 @@ RULES = (
         undecided="it finds it terminal, and neither value nor terminal version is known (and the change is not known to be "
         "unrelated), or whether it was terminal is only known from rows without order",
         needs=("after_terminal",),
+        says="{who} finished it again: {before_status} before, {after_status} after",
         advice="add `attribute_not_exists(terminalVersion)` to the finishing write and raise it there",
     ),
     Rule(
@@ -108,6 +115,7 @@ RULES = (
         broken="it was already terminal and is not terminal afterwards",
         undecided="whether it was terminal is only known from rows without order",
         needs=("after_terminal",),
+        says="{who} took it from {before_status} back to {after_status}",
         advice="let every write require that the status is not terminal",
     ),
     Rule(
@@ -117,6 +125,7 @@ RULES = (
         broken="`after_token` is lower than `before_token`",
         undecided="never",
         needs=("before_token", "after_token"),
+        says="the stored token went from {before_token} to {after_token} in one write",
         advice="let no write set the token to a value that it was handed; only the grant raises it",
     ),
     Rule(
@@ -126,6 +135,7 @@ RULES = (
         broken="`fell` names a field",
         undecided="never",
         needs=("fell",),
+        says="{fell} fell in one write",
         advice="add the field to the condition, or raise it with ADD only",
     ),
     Rule(
@@ -136,15 +146,17 @@ RULES = (
         broken="its token is lower than the highest older token; or equal to it after a birth or a release",
         undecided="the row has no order",
         needs=("token|after_token", "order_key"),
+        says="a grant gave token {token} again, or a lower one than before",
         advice="keep the counter where deletion and clean-up do not reach it, or start it above a stored floor",
     ),
     Rule(
         "operation_twice", "unsafe", False,
         "one operation was accepted twice",
         case="accepted row with an operation id",
-        broken="an accepted row of the same resource, incarnation and operation stands before it (order key, then source)",
+        broken="an accepted row of the same resource, incarnation and operation stands before it (order key, then row)",
         undecided="never",
         needs=("operation",),
+        says="operation {operation} was accepted before",
         advice="store the operation id with the write and require that it is unused",
     ),
     Rule(
@@ -152,9 +164,10 @@ RULES = (
         "an alert was raised twice",
         case="accepted row that raised an alert",
         broken="an accepted row of the same resource, incarnation and terminal version raised one before it "
-        "(order key, then source)",
+        "(order key, then row)",
         undecided="never",
         needs=("alert",),
+        says="alert {alert} was not the first",
         advice="write the alert id in the terminal transition itself, under its condition",
     ),
     Rule(
@@ -165,6 +178,7 @@ RULES = (
         "and the resource was not terminal",
         undecided="the holder before is not known, and its token or the newest is not known either",
         needs=("writer",),
+        says="{who} ended the lease that {before_holder} held",
         advice="delete and release under the same condition as a write: owner and token",
     ),
     Rule(
@@ -174,15 +188,17 @@ RULES = (
         broken="`token_width` differs from the smallest of earlier rows of the resource and order scope",
         undecided="never",
         needs=("token_width",),
+        says="the token is stored as text of {token_width} characters (0 = as a number), others of another width",
         advice="store the token as a number (`{\"N\": …}`), or as text padded to a fixed width",
     ),
     Rule(
         "scopes_mixed", "unsafe", False,
         "one resource takes tokens of two leases",
-        case="row with a known lease and a token",
-        broken="its lease is not the alphabetically first of the earlier rows of the resource and order scope",
+        case="row whose lease is another key than its resource, with a token (`earlier` as for every rule that says resource and order scope: in any incarnation)",
+        broken="an earlier such row of the resource and order scope has another lease",
         undecided="never",
         needs=("lease", "token"),
+        says="token {token} comes from lease {lease}, others from another",
         advice="let one authority issue the tokens of everything that writes this resource",
     ),
     Rule(
@@ -193,6 +209,7 @@ RULES = (
         "terminal transition of the timeline plus the retention",
         undecided="whether it was terminal, or with a retention one of the times, is not known",
         needs=("before_terminal",),
+        says="TTL removed the item in status {before_status}, held by {before_holder}",
         advice="set the TTL attribute only on finished items, after the replay window",
     ),
     Rule(
@@ -202,6 +219,7 @@ RULES = (
         broken="the old expiry lies more than the slack after `at`",
         undecided="never",
         needs=("before_expires_at", "before_holder", "at"),
+        says="{after_holder} was granted {token} while {before_holder} held until {before_expires_at}",
         advice="grant only when the old lease has run out by the receiver's clock, or was released",
     ),
     Rule(
@@ -211,6 +229,7 @@ RULES = (
         broken="`at` lies more than the slack after `before_expires_at`, and its token is known or presumed",
         undecided="`at` lies more than the slack after it and its token is not known",
         needs=("before_expires_at", "at"),
+        says="{who} wrote with {token} after its lease had run out at {before_expires_at}",
         advice="late is not stale: nobody else held the lease. Renew in time, or accept it knowingly",
     ),
     Rule(
@@ -220,6 +239,7 @@ RULES = (
         broken="nobody held the lease before it",
         undecided="the holder before is not known",
         needs=("after_expires_at", "before_holder"),
+        says="{who} renewed a lease that nobody held",
         advice="renew under the condition that owner and token are still yours",
     ),
     Rule(
@@ -229,6 +249,7 @@ RULES = (
         broken="it finds it terminal and is a grant, renew, retry, schedule or poll, or raised the expiry",
         undecided="whether it was terminal is only known from rows without order",
         needs=("after_terminal",),
+        says="{kind} by {who} after status {before_status}",
         advice="let acquire and schedule require that the status is not terminal, so that polling stops",
     ),
     Rule(
@@ -237,7 +258,8 @@ RULES = (
         case="stale rejection, and each later row of a writer and token that were refused as stale in the same resource and order scope",
         broken="it stands after the first such rejection of its writer and token",
         undecided="a stale rejection without order or without writer",
-        needs=("writer", "token", "order_key"),
+        needs=("outcome", "writer", "token", "order_key"),
+        says="{who} tried again with {token} after it had been refused as stale",
         advice="stop the worker at the first refusal: it has lost the lease and cannot win it back with this token",
     ),
     Rule(
@@ -247,7 +269,8 @@ RULES = (
         broken="reason newer_token, or a token lower than the one held: `before_token`, else `current_token`, "
         "else (with order) the highest granted earlier; never an own attempt or another known reason",
         undecided="no known reason, and the token presented or the one held is not known",
-        needs=("decision", "token|reason"),
+        needs=("outcome", "token|reason"),
+        says="{who} was refused with {token}: {held} was held",
         advice="no harm was done; a rising rate means long pauses or work that outlasts its lease",
     ),
     Rule(
@@ -256,7 +279,8 @@ RULES = (
         case="rejection of anything but a grant",
         broken="not stale, not done, not an own attempt, and reason expired; or no known reason, the token held, and `at` not before `before_expires_at`",
         undecided="no known reason, and the token is not known to be above the one held or the times are not known",
-        needs=("decision", "before_expires_at|reason"),
+        needs=("outcome", "before_expires_at|reason"),
+        says="{who} was refused with the current token {token} after its lease had run out",
         advice="nobody had taken over: renew earlier, or compare tokens instead of times",
     ),
     Rule(
@@ -265,7 +289,8 @@ RULES = (
         case="rejection of anything but a grant",
         broken="not stale, not an own attempt, and reason terminal or duplicate, or the stored item was terminal",
         undecided="no known reason, and whether it was terminal is not known",
-        needs=("decision", "before_terminal|reason"),
+        needs=("outcome", "before_terminal|reason"),
+        says="{who} was refused: the work was already done",
         advice="a repeated delivery or a second worker: harmless, unless it is frequent",
     ),
     Rule(
@@ -274,7 +299,8 @@ RULES = (
         case="rejection of anything but a grant",
         broken="it is an own attempt",
         undecided="it has no operation id",
-        needs=("decision", "operation"),
+        needs=("outcome", "operation"),
+        says="{who} was refused by its own earlier success (operation {operation})",
         advice="read the item back after a lost reply: finding the own operation id means success",
     ),
     Rule(
@@ -284,15 +310,17 @@ RULES = (
         broken="the two images differ",
         undecided="never",
         needs=("before_image", "after_image", "order_key"),
+        says="the item before this write is not the item after the previous one",
         advice="look for batches that failed, filters, or a window that starts later for some shards",
     ),
     Rule(
         "order_unknown", "evidence", False,
         "rows cannot be put in order",
-        case="every row except a rejection that came with the stored token",
-        broken="it has no order key, or its resource has rows in two order scopes",
+        case="every row that is not a rejection (a rejection changes nothing: its own rules say what they lack)",
+        broken="it has no order key, or its resource has such rows in two order scopes",
         undecided="never",
         needs=(),
+        says="this row has no place in the receiver's order",
         advice="map the source's own sequence, or say `--order lines` if the lines of each file are in the receiver's order",
     ),
     Rule(
@@ -302,6 +330,7 @@ RULES = (
         broken="`at` plus slack lies before the latest of the earlier times",
         undecided="never",
         needs=("at", "order_key"),
+        says="this row is later in order and earlier in time ({at})",
         advice="clocks are skewed, or the order mapped is not the receiver's",
     ),
     Rule(
@@ -311,6 +340,7 @@ RULES = (
         broken="its unit is not the alphabetically first of the earlier rows of the resource and order scope",
         undecided="never",
         needs=("expiry_unit",),
+        says="the expiry is written in {expiry_unit}, others in another unit",
         advice="seconds beside milliseconds make a lease look expired for ever, or never: write one unit",
     ),
 )  # fmt: skip

@@ -3,9 +3,10 @@
 --
 -- (`at` is a keyword in some engines, hence always with its relation.)
 --
--- Reads  `events`    the history (fencinglab/history.py) with its times in microseconds since 1970
+-- Reads  `events`    the history (fencinglab/history.py) with its times in microseconds since 1970 and a
+--                    number for each row, `row_id`; resource, lease and scope may stand as hashes
 --        `settings`  one row: skew, retention (microseconds; retention null = not declared)
--- Gives  `source`, `resource`, `incarnation` and one small integer a rule:
+-- Gives  `row_id`, `incarnation` and one small integer a rule:
 --        1 broken, 0 a case that held, -1 a case that cannot be decided, null no case.
 --
 -- rules.py says each rule in words, in the same order. A *timeline* is the rows of one resource, lease,
@@ -30,20 +31,21 @@ with placed as (
         max(case when decision = 'accepted' then coalesce(after_token, token, before_token) end) over earlier
             as older_token,
         lag(after_image) over (
-            partition by resource, order_scope, order_key is null order by order_key, source
+            partition by resource, order_scope, order_key is null order by order_key, row_id
         ) as previous_image,
         max(events.at) over earlier as latest_at,
         min(token_width) over earlier as earlier_width,
         min(expiry_unit) over earlier as earlier_unit,
-        min(case when token is not null then lease end) over earlier as earlier_lease
+        min(case when token is not null then lease end) over earlier as least_lease,
+        max(case when token is not null then lease end) over earlier as greatest_lease
     from events cross join settings
     window
         upto as (
-            partition by resource, order_scope, order_key is null order by order_key, source
+            partition by resource, order_scope, order_key is null order by order_key, row_id
             rows between unbounded preceding and current row
         ),
         earlier as (
-            partition by resource, order_scope, order_key is null order by order_key, source
+            partition by resource, order_scope, order_key is null order by order_key, row_id
             rows between unbounded preceding and 1 preceding
         )
 ),
@@ -61,14 +63,14 @@ timeline as (
             as finished_at
     from placed
     window earlier as (
-        partition by resource, lease_key, order_scope, ordered, incarnation order by order_key, source
+        partition by resource, lease_key, order_scope, ordered, incarnation order by order_key, row_id
         rows between unbounded preceding and 1 preceding
     )
 ),
 
 -- Few rows each: what one timeline cannot show.
 several_scopes as (
-    select resource from events group by resource having min(order_scope) <> max(order_scope)
+    select resource from events where decision <> 'rejected' group by resource having min(order_scope) <> max(order_scope)
 ),
 
 counting_renewals as (  -- the "token" rose under one holder before its lease ran out: it is a version
@@ -78,39 +80,54 @@ counting_renewals as (  -- the "token" rose under one holder before its lease ra
     group by resource
 ),
 
+token_uses as (  -- who is seen under which token: as its holder, or presenting it
+    select row_id, lease_key, incarnation, after_token as token_used, after_holder as holder, null as presenter
+    from placed
+    where accepted and after_token is not null and after_holder <> ''
+        and (kind = 'grant' or before_holder is null or before_holder <> after_holder)
+    union all
+    select row_id, lease_key, incarnation, token as token_used, null as holder, writer as presenter
+    from placed
+    where decision <> 'rejected' and token is not null and writer is not null and fenced
+),
+
 shared_tokens as (
-    select
-        lease_key,
-        incarnation,
-        token_used,
-        min(holder_seen) as a_holder, max(holder_seen) as z_holder,
-        min(writer_seen) as a_writer, max(writer_seen) as z_writer
-    from (
-        select lease_key, incarnation, after_token as token_used, after_holder as holder_seen, null as writer_seen
-        from placed
-        where accepted and after_token is not null and after_holder <> ''
-            and (kind = 'grant' or before_holder is null or before_holder <> after_holder)
-        union all
-        select lease_key, incarnation, token as token_used, null as holder_seen, writer as writer_seen
-        from placed
-        where decision <> 'rejected' and token is not null and writer is not null and fenced
-    ) as uses
+    select lease_key, incarnation, token_used, min(holder) as first_holder, min(presenter) as first_presenter
+    from token_uses
     group by lease_key, incarnation, token_used
-    having min(holder_seen) <> max(holder_seen) or min(writer_seen) <> max(writer_seen)
+    having min(holder) <> max(holder) or min(presenter) <> max(presenter)
 ),
 
-first_operations as (
-    select resource, incarnation, operation, min(concat(coalesce(order_key, ''), ' ', source)) as first_place
-    from placed where accepted and operation is not null
-    group by resource, incarnation, operation
+sharing as (
+    select token_uses.row_id
+    from token_uses
+    join shared_tokens
+        on shared_tokens.lease_key = token_uses.lease_key and shared_tokens.incarnation = token_uses.incarnation
+        and shared_tokens.token_used = token_uses.token_used
+    where token_uses.holder <> shared_tokens.first_holder or token_uses.presenter <> shared_tokens.first_presenter
+    group by token_uses.row_id
 ),
 
-first_alerts as (
-    select
-        resource, incarnation, coalesce(after_terminal_version, 0) as transition,
-        min(concat(coalesce(order_key, ''), ' ', source)) as first_place
-    from placed where accepted and alert is not null
-    group by resource, incarnation, coalesce(after_terminal_version, 0)
+repeated_operations as (
+    select row_id
+    from (
+        select row_id, row_number() over (
+            partition by resource, incarnation, operation order by order_key nulls last, row_id
+        ) as nth
+        from placed where accepted and operation is not null
+    ) as numbered
+    where nth > 1
+),
+
+repeated_alerts as (
+    select row_id
+    from (
+        select row_id, row_number() over (
+            partition by resource, incarnation, coalesce(after_terminal_version, 0) order by order_key nulls last, row_id
+        ) as nth
+        from placed where accepted and alert is not null
+    ) as numbered
+    where nth > 1
 ),
 
 own_attempts as (  -- operations that were refused and also have an attempt that was not
@@ -140,32 +157,18 @@ known as (
         several_scopes.resource is not null as scopes_differ,
         counting_renewals.resource is not null as counts_renewals,
         own_attempts.resource is not null as own_attempt,
-        shared_tokens.a_holder <> shared_tokens.z_holder
-            and timeline.after_holder <> shared_tokens.a_holder as holder_shares,
-        writer_shares.a_writer <> writer_shares.z_writer
-            and timeline.writer <> writer_shares.a_writer as writer_shares,
-        first_operations.first_place as first_operation,
-        first_alerts.first_place as first_alert,
-        concat(coalesce(order_key, ''), ' ', source) as place
+        sharing.row_id is not null as shares_token,
+        repeated_operations.row_id is not null as repeats_operation,
+        repeated_alerts.row_id is not null as repeats_alert
     from timeline
     left join several_scopes on several_scopes.resource = timeline.resource
     left join counting_renewals on counting_renewals.resource = timeline.resource
     left join own_attempts
         on own_attempts.resource = timeline.resource and own_attempts.operation = timeline.operation
         and timeline.decision = 'rejected'
-    left join shared_tokens
-        on shared_tokens.lease_key = timeline.lease_key and shared_tokens.incarnation = timeline.incarnation
-        and shared_tokens.token_used = timeline.after_token and timeline.accepted
-    left join shared_tokens as writer_shares
-        on writer_shares.lease_key = timeline.lease_key and writer_shares.incarnation = timeline.incarnation
-        and writer_shares.token_used = timeline.token and timeline.decision <> 'rejected' and timeline.fenced
-    left join first_operations
-        on first_operations.resource = timeline.resource and first_operations.incarnation = timeline.incarnation
-        and first_operations.operation = timeline.operation and timeline.accepted
-    left join first_alerts
-        on first_alerts.resource = timeline.resource and first_alerts.incarnation = timeline.incarnation
-        and first_alerts.transition = coalesce(timeline.after_terminal_version, 0)
-        and timeline.accepted and timeline.alert is not null
+    left join sharing on sharing.row_id = timeline.row_id
+    left join repeated_operations on repeated_operations.row_id = timeline.row_id
+    left join repeated_alerts on repeated_alerts.row_id = timeline.row_id
 ),
 
 -- Verdicts that others build on.
@@ -217,8 +220,7 @@ rejections as (
 )
 
 select
-    source,
-    resource,
+    row_id,
     incarnation,
     token_went_back,
     case
@@ -234,7 +236,7 @@ select
         else -1
     end as stale_write_accepted,
     case
-        when holder_shares or writer_shares then 1
+        when shares_token then 1
         when accepted and kind = 'grant' and grants_before > 0 then
             case when coalesce(after_token, token) is null then -1 else 0 end
     end as token_shared,
@@ -279,9 +281,9 @@ select
         when coalesce(after_token, token) = older_token and (before_image = 0 or before_holder = '') then 1
         else 0
     end as token_restarted,
-    case when accepted and operation is not null then case when place = first_operation then 0 else 1 end end
+    case when accepted and operation is not null then case when repeats_operation then 1 else 0 end end
         as operation_twice,
-    case when accepted and alert is not null then case when place = first_alert then 0 else 1 end end as alert_twice,
+    case when accepted and alert is not null then case when repeats_alert then 1 else 0 end end as alert_twice,
     case
         when not accepted or kind = 'ttl_delete' or writer is null then null
         when not (kind in ('delete', 'release') or (before_holder <> '' and after_holder = '')) then null
@@ -293,7 +295,8 @@ select
     case when token_width is not null then case when token_width <> earlier_width then 1 else 0 end end
         as tokens_as_text,
     case
-        when lease is not null and token is not null then case when lease <> earlier_lease then 1 else 0 end
+        when lease <> resource and token is not null then
+            case when lease <> least_lease or lease <> greatest_lease then 1 else 0 end
     end as scopes_mixed,
     case
         when not accepted or kind <> 'ttl_delete' then null
@@ -350,7 +353,7 @@ select
             case when before_image <> previous_image then 1 else 0 end
     end as chain_broken,
     case
-        when decision = 'rejected' and before_token is not null then null
+        when decision = 'rejected' then null
         when not ordered or scopes_differ then 1
         else 0
     end as order_unknown,

@@ -1,0 +1,184 @@
+"""Judge a history: every rule on every row, counted, with a status a rule and a verdict on the whole.
+
+It reads a history wherever it came from and knows no log format. What a format can never show, and what
+the user declared, come in as values.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+from fencinglab import history
+from fencinglab.audit.rules import RULES, Rule
+
+if TYPE_CHECKING:
+    import duckdb
+
+RULES_SQL = files("fencinglab.audit").joinpath("rules.sql").read_text(encoding="utf-8")
+
+
+def load(con: duckdb.DuckDBPyConnection, rows: duckdb.DuckDBPyRelation) -> None:
+    """Make the table `history` of a history relation; everything below reads that table."""
+    rows.query("rows", "create or replace temp table history as select * from rows")
+
+
+def judge_all(con: duckdb.DuckDBPyConnection, *, skew: int = 0, retention: int | None = None) -> None:
+    """Make the table `verdicts` of the table `history`: row_id (its rowid), incarnation, a column a rule.
+
+    A rule's column is 1 broken, 0 held, -1 undecided, null no case. `skew` and `retention` are
+    microseconds; retention None means that none is declared.
+    """
+    # Equal stays equal in a hash, and a number is cheaper to partition by than a long key.
+    replaced = [f'hash(history."{name}") as "{name}"' for name in ("resource", "lease", "order_scope")]
+    replaced += [f'epoch_us(history."{c.name}") as "{c.name}"' for c in history.COLUMNS if c.type == "TIMESTAMP"]
+    con.execute(
+        f"create or replace temp view events as select rowid as row_id, * replace ({', '.join(replaced)}) from history"
+    )
+    con.execute(
+        "create or replace temp table settings as select ?::bigint as skew, ?::bigint as retention", [skew, retention]
+    )
+    con.execute(f"create or replace temp table verdicts as {RULES_SQL}")
+
+
+def judge(
+    con: duckdb.DuckDBPyConnection, rows: duckdb.DuckDBPyRelation, *, skew: int = 0, retention: int | None = None
+) -> duckdb.DuckDBPyRelation:
+    """The verdicts of a history relation with each row's source and resource, in the order of its rows."""
+    load(con, rows)
+    judge_all(con, skew=skew, retention=retention)
+    return con.sql(
+        "select history.source, history.resource, verdicts.* exclude (row_id) from verdicts "
+        "join history on history.rowid = verdicts.row_id order by verdicts.row_id"
+    )
+
+
+class Declared(NamedTuple):
+    """What the user said about the audit itself."""
+
+    skip: frozenset[str] = frozenset()  # rules that do not apply
+    no_terminal: bool = False  # --terminal none: nothing is ever final
+    fail_on: frozenset[str] = frozenset()  # classes beside unsafe that exit 1
+    require_order: bool = False  # a stale write before the newer holder's first write counts as window
+    require_exercised: bool = False  # a core rule without a case is inconclusive
+    accept: frozenset[str] = frozenset()  # of ACCEPTABLE: reasons that a scheduled run lives with
+
+
+ACCEPTABLE = {
+    "unknown": "a core rule could not be decided, or the order is not known",
+    "set-aside": "entries could not be read",
+    "broken-chain": "records are missing",
+}
+
+
+class Result(NamedTuple):
+    """One rule on one history: how often it was broken, in how many cases, and what was lacking."""
+
+    rule: Rule
+    group: str  # the rule's class, or window where the user chose the weaker requirement
+    status: str  # violated, holds, idle, unknown, not_visible, not_applicable
+    count: int
+    cases: int
+    undecided: int
+    missing: tuple[str, ...]  # history columns without which cases stay open
+
+
+class Audit(NamedTuple):
+    """Every rule's result and what follows from them."""
+
+    results: tuple[Result, ...]
+    verdict: str  # holds, violated, inconclusive
+    exit_code: int  # 0, 1 or 3
+    reasons: tuple[tuple[str, str], ...]  # (name, sentence) of what makes it inconclusive
+    exercised: int  # accepted writes after a grant
+
+    def of(self, name: str) -> Result:
+        """The result of the rule with this name."""
+        return next(result for result in self.results if result.rule.name == name)
+
+
+def assess(
+    con: duckdb.DuckDBPyConnection,
+    declared: Declared = Declared(),
+    *,
+    never: frozenset[str] = frozenset(),
+    set_aside: int = 0,
+) -> Audit:
+    """The audit of the tables `history` and `verdicts`; `never` are columns that the source can never show."""
+    [counts] = con.execute(
+        "select " + ", ".join(f"count(*) filter ({r.name} = {v})" for r in RULES for v in (1, 0, -1)) + " from verdicts"
+    ).fetchall()
+    needed = sorted({column for rule in RULES for need in rule.needs for column in need.split("|")})
+    [filled] = con.execute("select " + ", ".join(f'count("{c}") > 0' for c in needed) + " from history").fetchall()
+    present = {c for c, full in zip(needed, filled, strict=True) if full}
+    results = tuple(
+        _result(con, rule, counts[3 * i : 3 * i + 3], present, never, declared) for i, rule in enumerate(RULES)
+    )
+    return _conclude(results, declared, set_aside)
+
+
+def _result(
+    con: duckdb.DuckDBPyConnection,
+    rule: Rule,
+    counts: tuple[int, int, int],
+    present: set[str],
+    never: frozenset[str],
+    declared: Declared,
+) -> Result:
+    broken, held, undecided = counts
+    group = "window" if declared.require_order and rule.name == "stale_write_accepted" else rule.group
+    lacking = tuple(need for need in rule.needs if not present & set(need.split("|")))
+    status, missing = "holds", ()
+    if rule.name in declared.skip or (declared.no_terminal and any("terminal" in need for need in rule.needs)):
+        status = "not_applicable"
+    elif broken:
+        status = "violated"
+    elif any(set(need.split("|")) <= never for need in rule.needs):
+        status, missing = "not_visible", lacking
+    elif lacking:
+        status, missing = "unknown", lacking
+    elif undecided:
+        status, missing = "unknown", _lacked(con, rule)
+    elif not held:
+        status = "idle"
+    return Result(rule, group, status, broken, broken + held + undecided, undecided, missing)
+
+
+def _lacked(con: duckdb.DuckDBPyConnection, rule: Rule) -> tuple[str, ...]:
+    """Of the columns that the rule needs, those that are null on some row that it could not decide."""
+    tests = ", ".join(
+        "bool_or(" + " and ".join(f'history."{c}" is null' for c in need.split("|")) + ")" for need in rule.needs
+    )
+    [nulls] = con.execute(
+        f"select {tests} from history join verdicts on verdicts.row_id = history.rowid where {rule.name} = -1"
+    ).fetchall()
+    return tuple(need for need, null in zip(rule.needs, nulls, strict=True) if null)
+
+
+def _conclude(results: tuple[Result, ...], declared: Declared, set_aside: int) -> Audit:
+    by_name = {result.rule.name: result for result in results}
+    open_core = [r for r in results if r.rule.core and r.status in ("unknown", "not_visible")]
+    idle_core = [r for r in results if r.rule.core and r.status == "idle"]
+    exercised = by_name["unfenced_write"].cases
+    reasons = []
+    if open_core:
+        reasons.append(("unknown", f"cannot be decided: {', '.join(r.rule.name for r in open_core)}"))
+    if by_name["order_unknown"].status == "violated":
+        reasons.append(("unknown", f"{by_name['order_unknown'].count:,} rows have no known order"))
+    if by_name["chain_broken"].status == "violated":
+        reasons.append(("broken-chain", f"records are missing before {by_name['chain_broken'].count:,} rows"))
+    if set_aside:
+        reasons.append(("set-aside", f"{set_aside:,} entries could not be read"))
+    if not exercised:
+        reasons.append(("nothing-exercised", "no write after a grant was seen: nothing was put to the test"))
+    if declared.require_exercised and idle_core:
+        reasons.append(("idle", f"without a case: {', '.join(r.rule.name for r in idle_core)}"))
+    failing = [r for r in results if r.status == "violated" and r.group in {"unsafe", *declared.fail_on}]
+    stopping = [name for name, _ in reasons if name not in declared.accept]
+    return Audit(
+        results=results,
+        verdict="violated" if failing else "inconclusive" if reasons else "holds",
+        exit_code=1 if failing else 3 if stopping else 0,
+        reasons=tuple(reasons),
+        exercised=exercised,
+    )

@@ -1,0 +1,289 @@
+"""What stands behind a verdict: the rows in sentences, the suspects, who and what was affected, what is missing.
+
+Everything is returned as plain data; report.py renders it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fencinglab.audit.audit import Audit
+from fencinglab.audit.rules import BY_NAME, RULES, Rule
+
+if TYPE_CHECKING:
+    import duckdb
+
+UNSAFE = tuple(rule.name for rule in RULES if rule.group == "unsafe")
+CORE = tuple(rule.name for rule in RULES if rule.core)
+STALE = ("token_went_back", "stale_write_accepted")
+
+
+class Field(NamedTuple):
+    """What a history column needs so that a rule can decide: from a stream, and from a log line."""
+
+    stream: str
+    line: str
+
+
+# The one documented log record, and what to store in the item, per column that a rule may lack.
+TO_RECORD = {
+    "token": Field("store the token that each write presented: `SET writtenToken = :token`", "fencingToken"),
+    "fenced": Field("store `writtenToken` and raise a `version` in every write: `SET writtenToken = :token ADD version :one`", "fencingToken"),
+    "writer": Field("store who wrote: `SET writtenBy = :worker`", "worker"),
+    "after_holder": Field("store the lease's owner: `leaseOwner`", "worker"),
+    "before_holder": Field("choose NEW_AND_OLD_IMAGES for the stream, and store `leaseOwner`", "storedOwner"),
+    "before_token": Field("choose NEW_AND_OLD_IMAGES for the stream", "storedToken"),
+    "after_token": Field("store the token in the item: `ADD fencingToken :one` in the acquire", "fencingToken"),
+    "current_token": Field("keep lease and state in one item, or check the lease item in the same transaction", "currentToken"),
+    "after_terminal": Field("name the final statuses: `--terminal SUCCEEDED,FAILED`, or `--terminal none`", "status"),
+    "before_terminal": Field("choose NEW_AND_OLD_IMAGES, and name the final statuses by --terminal", "storedStatus"),
+    "before_expires_at": Field("store `leaseExpiresAt` in the item", "storedExpiresAt"),
+    "after_expires_at": Field("store `leaseExpiresAt` in the item", "leaseExpiresAt"),
+    "order_key": Field("keep `dynamodb.SequenceNumber` of each record as text", "sequence"),
+    "operation": Field("store the id of each operation: `SET operationId = :operation`", "operationId"),
+    "alert": Field("store the alert's id: `SET alertId = :alert`", "alertId"),
+    "outcome": Field("a stream holds no refusals: log them in the worker", "result"),
+    "reason": Field("a stream holds no refusals: log them in the worker", "reason"),
+    "before_image": Field("choose NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
+    "after_image": Field("choose NEW_IMAGE or NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
+    "at": Field("keep `ApproximateCreationDateTime`", "time"),
+    "lease": Field("map the key whose grants issue the token: `--map lease=…`", "lease"),
+    "fell": Field("name fields that may only rise: `--rising attempt,terminalVersion`", "(declare --rising)"),
+    "expiry_unit": Field("store `leaseExpiresAt` in the item", "leaseExpiresAt"),
+    "token_width": Field("store the token in the item as a number", "(a log's quotes prove nothing)"),
+}  # fmt: skip
+
+# What an auditor wants to see, and the columns that show it.
+QUESTIONS = (
+    ("accepted writes", ("decision",)),
+    ("refused writes and why", ("outcome",)),
+    ("who wrote", ("writer",)),
+    ("which token a write presented", ("fenced",)),
+    ("which token the receiver held", ("before_token|after_token",)),
+    ("who held the lease", ("after_holder|before_holder",)),
+    ("when a lease ran out", ("before_expires_at|after_expires_at",)),
+    ("the receiver's order", ("order_key",)),
+    ("whether records are missing", ("before_image", "after_image")),
+    ("the final status", ("after_terminal",)),
+    ("repeated operations", ("operation",)),
+    ("alerts", ("alert",)),
+)
+
+# The request-status article's decision rule, and the rules that decide each line.
+DECISION_RULE = (
+    ("one token owns the resource at a time", ("token_shared", "holder_without_token", "leases_overlap")),
+    ("every write with a stale token fails", ("token_went_back", "stale_write_accepted", "unfenced_write", "unfenced_delete")),
+    ("the terminal state is reached once", ("terminal_twice", "terminal_left")),
+    ("polling stops", ("work_after_terminal",)),
+    ("retries and alerts cannot double", ("operation_twice", "alert_twice")),
+)  # fmt: skip
+_WORST = ("violated", "unknown", "not_visible", "idle", "holds", "not_applicable")
+
+
+def sees(con: duckdb.DuckDBPyConnection, never: frozenset[str]) -> list[dict[str, str]]:
+    """[{question, answer: yes / no / not in this log, remedy}] for the table `history`."""
+    columns = sorted({c for _, needs in QUESTIONS for need in needs for c in need.split("|")})
+    [filled] = con.execute("select " + ", ".join(f'count("{c}") > 0' for c in columns) + " from history").fetchall()
+    present = {c for c, full in zip(columns, filled, strict=True) if full}
+    table = []
+    for question, needs in QUESTIONS:
+        lacking = [need.split("|") for need in needs if not present & set(need.split("|"))]
+        answer = "yes" if not lacking else "no" if any(set(n) <= never for n in lacking) else "not in this log"
+        table.append(
+            {"question": question, "answer": answer, "remedy": TO_RECORD[lacking[0][0]].stream if lacking else ""}
+        )
+    return table
+
+
+def decision_rule(audit: Audit) -> list[dict[str, Any]]:
+    """[{line, status, rules, broken}]: the five lines, each with the worst status of the rules behind it."""
+    lines = []
+    for line, names in DECISION_RULE:
+        results = [audit.of(name) for name in names]
+        worst = min((r.status for r in results), key=_WORST.index)
+        lines.append({
+            "line": line, "status": worst, "rules": list(names),
+            "broken": [r.rule.name for r in results if r.status == "violated"],
+        })  # fmt: skip
+    return lines
+
+
+def findings(con: duckdb.DuckDBPyConnection, audit: Audit, limit: int | None) -> dict[str, list[dict[str, Any]]]:
+    """{rule: rows} of every violated rule, first in order first, at most `limit` rows a rule.
+
+    A row has row_id, resource, at, kind, writer, token, before and after of token, holder and status,
+    `newer_token`, `newer_holder`, `newer_at` of the first newer grant or write before it, and `says`.
+    """
+    found = {}
+    for result in audit.results:
+        if result.status == "violated":
+            found[result.rule.name] = _rows(con, f"{result.rule.name} = 1", result.rule, limit)
+    return found
+
+
+def undecided(con: duckdb.DuckDBPyConnection, rule: str, limit: int) -> list[dict[str, Any]]:
+    """Rows that the rule could not decide, as in `findings` but without a sentence."""
+    return _rows(con, f"{rule} = -1", None, limit)
+
+
+_SHOWN = (
+    "resource", "lease", "order_scope", "order_key", "at", "kind", "writer", "token", "operation", "alert", "decision", "reason",
+    "before_token", "after_token", "before_holder", "after_holder", "before_status", "after_status", "before_expires_at",
+    "current_token", "fell", "token_width", "expiry_unit", "source",
+)  # fmt: skip
+
+
+def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: int | None) -> list[dict[str, Any]]:
+    shown = ", ".join(f'history."{name}"' for name in _SHOWN)
+    relation = con.sql(f"""
+        with shown as (
+            select verdicts.row_id, coalesce(history.lease, history.resource) as lease_key, {shown}
+            from verdicts join history on history.rowid = verdicts.row_id
+            where verdicts.{test}
+            order by history.order_scope, history.order_key, verdicts.row_id {f"limit {limit}" if limit is not None else ""}),
+        newer as (
+            select shown.row_id, min(struct_pack(order_key := grants.order_key, token := coalesce(grants.after_token, grants.token),
+                holder := coalesce(nullif(grants.after_holder, ''), grants.writer), "at" := grants."at")) as first
+            from shown join history as grants
+                on coalesce(grants.lease, grants.resource) = shown.lease_key and grants.order_scope = shown.order_scope
+                and grants.order_key < shown.order_key and coalesce(grants.after_token, grants.token) > shown.token
+                and grants.decision = 'accepted'
+            group by shown.row_id)
+        select shown.* exclude (lease_key), newer.first.token as newer_token, newer.first.holder as newer_holder, newer.first."at" as newer_at
+        from shown left join newer on newer.row_id = shown.row_id
+        order by shown.order_scope, shown.order_key, shown.row_id""")
+    names = relation.columns
+    rows = [dict(zip(names, values, strict=True)) for values in relation.fetchall()]
+    return [row | {"says": sentence(rule, row)} if rule else row for row in rows]
+
+
+def sentence(rule: Rule, row: dict[str, Any]) -> str:
+    """What the row says about the rule, with every name that is not known replaced by a word."""
+    newer = row.get("newer_token") or row.get("current_token") or row.get("before_token")
+    words = {
+        "who": row["writer"] or "somebody",
+        "newer": f"{newer}" + (f" ({row['newer_holder']})" if row.get("newer_holder") else "")
+        if newer
+        else "a newer one",
+        "held": row["before_token"] if row["before_token"] is not None else "a newer one",
+        "token": row["token"] if row["token"] is not None else row["after_token"],
+    }
+    known = {name: value for name, value in row.items() if value not in (None, "")} | {
+        k: v for k, v in words.items() if v is not None
+    }
+    return rule.says.format_map(_Words(known))
+
+
+class _Words(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return {"before_holder": "nobody", "after_holder": "nobody", "token": "no token"}.get(key, "not known")
+
+
+def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """One row a resource that broke an unsafe or window rule or that a core rule could not decide, worst first.
+
+    Columns: resource, unsafe and window (broken rows), undecided (rows that a core rule left open),
+    takeovers, writes, stale, unfenced, late, rules (names broken), first_seen, last_seen (UTC).
+    """
+    flagged = [r.name for r in RULES if r.group in ("unsafe", "window")]
+    broken = " + ".join(f"coalesce(({name} = 1)::int, 0)" for name in UNSAFE)
+    window = " + ".join(f"coalesce(({r.name} = 1)::int, 0)" for r in RULES if r.group == "window")
+    left_open = " or ".join(f"{name} = -1" for name in CORE)
+    names = ", ".join(f"case when bool_or({name} = 1) then '{name}' end" for name in flagged)
+    relation = con.sql(f"""
+        with affected as (
+            select distinct history.resource from verdicts join history on history.rowid = verdicts.row_id
+            where {" or ".join(f"{name} = 1" for name in flagged)} or {left_open})
+        select history.resource,
+            sum({broken})::bigint as unsafe, sum({window})::bigint as window,
+            count(*) filter ({left_open}) as undecided,
+            count(*) filter (kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> '') as takeovers,
+            count(*) filter (kind not in ('grant', 'poll') and decision = 'accepted') as writes,
+            count(*) filter ({" or ".join(f"{name} = 1" for name in STALE)}) as stale,
+            count(*) filter (unfenced_write = 1) as unfenced, count(*) filter (late_write_accepted = 1) as late,
+            array_to_string(list_filter([{names}], lambda x: x is not null), ' ') as rules,
+            min(history."at") as first_seen, max(history."at") as last_seen
+        from verdicts join history on history.rowid = verdicts.row_id
+        where history.resource in (select resource from affected)
+        group by history.resource order by unsafe desc, undecided desc, takeovers desc, window desc, history.resource""")
+    return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
+
+
+# Random ids of one fleet: what differs between its members.
+_RANDOM = r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{8,}|[0-9]{2,}"
+
+
+def writers(con: duckdb.DuckDBPyConnection, limit: int) -> list[dict[str, Any]]:
+    """One row a writer, or a pattern where more than five names differ only in random ids; worst first.
+
+    Columns: writer, names (how many), accepted, unfenced, stale, late, first_seen, last_seen (UTC).
+    """
+    relation = con.sql(f"""
+        with single as (
+            select writer, regexp_replace(writer, '{_RANDOM}', '*', 'g') as pattern,
+                count(*) filter (decision = 'accepted') as accepted, count(*) filter (unfenced_write = 1) as unfenced,
+                count(*) filter ({" or ".join(f"{name} = 1" for name in STALE)}) as stale,
+                count(*) filter (late_write_accepted = 1) as late,
+                min(history."at") as first_seen, max(history."at") as last_seen
+            from history join verdicts on verdicts.row_id = history.rowid where writer is not null group by writer),
+        named as (select *, case when count(*) over (partition by pattern) > 5 then pattern else writer end as name from single)
+        select name as writer, count(*) as names, sum(accepted)::bigint as accepted, sum(unfenced)::bigint as unfenced,
+            sum(stale)::bigint as stale, sum(late)::bigint as late, min(first_seen) as first_seen, max(last_seen) as last_seen
+        from named group by name order by stale desc, unfenced desc, late desc, accepted desc, name limit {limit}""")
+    return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
+
+
+def statuses(con: duckdb.DuckDBPyConnection, limit: int = 20) -> list[dict[str, Any]]:
+    """[{status, entered, left}] most often entered first: what `--terminal` could name."""
+    relation = con.sql(f"""
+        select status, sum(entered)::bigint as entered, sum(left_)::bigint as left from (
+            select after_status as status, 1 as entered, 0 as left_ from history
+            where decision = 'accepted' and after_status is not null and after_status is distinct from before_status
+            union all select before_status, 0, 1 from history
+            where decision = 'accepted' and after_status is not null and before_status is not null and after_status <> before_status)
+        group by status order by entered desc, status limit {limit}""")
+    return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
+
+
+def counts(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """How many rows are failed acquires (contention), unrelated changes, grants, takeovers, and accepted writes."""
+    relation = con.sql("""select
+        count(*) filter (kind = 'grant' and decision = 'rejected') as contention,
+        count(*) filter (protected = false and decision = 'accepted') as unrelated,
+        count(*) filter (kind = 'grant' and decision = 'accepted') as grants,
+        count(*) filter (kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> '') as takeovers,
+        count(*) filter (kind not in ('grant', 'delete', 'ttl_delete', 'poll') and decision = 'accepted') as writes from history""")
+    [values] = relation.fetchall()
+    return dict(zip(relation.columns, values, strict=True))
+
+
+def story(con: duckdb.DuckDBPyConnection, resource: str, limit: int) -> list[dict[str, Any]]:
+    """Every row of one resource in order, with the grant of the token that it carried and the next newer grant.
+
+    Columns: those of a finding, `granted_at`, `expires_at`, and `broken`, the rules that the row broke.
+    """
+    broken = ", ".join(f"case when {r.name} = 1 then '{r.name}' end" for r in RULES if r.group != "evidence")
+    shown = ", ".join(f'history."{name}"' for name in _SHOWN)
+    relation = con.execute(
+        f"""
+        with told as (select verdicts.row_id, {shown}, history.outcome, history.after_expires_at,
+                array_to_string(list_filter([{broken}], lambda x: x is not null), ' ') as broken
+            from history join verdicts on verdicts.row_id = history.rowid where history.resource = ?),
+        grants as (select coalesce(after_token, token) as token, min("at") as granted_at, min(after_expires_at) as expires_at,
+                min(coalesce(nullif(after_holder, ''), writer)) as holder
+            from told where kind = 'grant' and decision = 'accepted' group by 1)
+        select told.*, own.granted_at, coalesce(told.before_expires_at, own.expires_at) as expires_at,
+            newer.token as newer_token, newer.granted_at as newer_at, newer.holder as newer_holder
+        from told left join grants as own on own.token = told.token
+        left join grants as newer on newer.token = (select min(token) from grants where token > told.token)
+        order by told.order_scope, told.order_key, told.row_id limit {limit}""",
+        [resource],
+    )
+    names = [d[0] for d in relation.description or ()]
+    return [dict(zip(names, values, strict=True)) for values in relation.fetchall()]
+
+
+def titles(names: Iterable[str]) -> list[str]:
+    """The titles of rules."""
+    return [BY_NAME[name].title for name in names]

@@ -1,0 +1,106 @@
+-- What a line or a row says about its mutation: from the mapped fields as text to a history row.
+--
+-- Reads  `entries`  one row an entry: path and place (where its raw text is found), raw (or here it is), source, scope,
+--                   line, event_id, stamp (a time before the JSON), fault (why it cannot be read, or null) and one text
+--                   for each column that can be mapped, null where the mapping or the entry has none
+--        `meant`    what the distinct event, decision, outcome and reason texts mean, see words.py
+--        `settings` one row: identity (tokens are no numbers), order_by ('line', 'key' or null), terminal (statuses;
+--                   null = not declared), events (the kind is mapped), nameless (the fault of a line without resource)
+-- Gives  the history's columns where they are known, `event_id`, `fault`, `path`, `place`, `raw`, and `reports`: whether it
+--        reports a mutation
+
+with told as (
+    select
+        entries.* exclude (kind, decision, outcome, reason, fenced),
+        meant.* exclude (kind, kind_text, decision_text, outcome_text, reason_text),
+        settings.*,
+        coalesce(meant.kind, 'write') as kind,
+        meant.decision = 'accepted' as accepted,
+        whole_number(token) as number,
+        moment(expires_at) as runs_out,
+        coalesce(writer, holder) as who,
+        case when moment("at") is null then stamp else "at" end as clock,
+        case
+            when token is not null then true
+            when lower(entries.fenced) in ('true', 'yes', '1') then true
+            when lower(entries.fenced) in ('false', 'no', '0') then false
+        end as fenced,
+        entries.fault is not null or case
+            when resource is null then token is not null or holder is not null or (named and meant.kind is not null and not noticed)
+            else not noticed and (not events or meant.kind is not null or token is not null or status is not null
+                or entries.decision is not null or entries.outcome is not null)
+        end as reports
+    from entries
+    cross join settings
+    join meant
+        on meant.kind_text is not distinct from entries.kind and meant.decision_text is not distinct from entries.decision
+        and meant.outcome_text is not distinct from entries.outcome and meant.reason_text is not distinct from entries.reason
+)
+
+select
+    path, place, raw,
+    source,
+    event_id,
+    reports,
+    case
+        when fault is not null or not reports then fault
+        when resource is null then nameless
+        when number is null and not identity and token is not null then 'token ' || case
+            when regexp_full_match(token, '-[0-9.,eE+-]+') then left(token, 60) || ' is negative'
+            when regexp_full_match(token, '[0-9]{39,}([.]0+)?') then 'has more than 38 digits'
+            when regexp_full_match(token, '[0-9]+([.][0-9]*)?[eE][+]?[0-9]+')
+                then left(token, 60) || ' is rounded (by a spreadsheet or a JSON library?)'
+            when regexp_full_match(token, '[0-9]+[.][0-9]+') then left(token, 60) || ' is a fraction'
+            when regexp_full_match(token, '[0-9]{1,3}([,. ''_\x{00a0}\x{202f}][0-9]{3})+')
+                then left(token, 60) || ' has thousands separators'
+            else 'is not a number, as most others are'
+        end
+        when number >= 9007199254740992 and contains(token, '.') and not identity
+            then 'token ' || left(token, 60) || ' is a float beyond 2^53: its last digits are rounded'
+        when order_by = 'key' and not regexp_full_match(order_key, '[0-9]{1,40}')
+            then 'sequence number ' || left(order_key, 60) || ' is not 1 to 40 digits (rounded by a spreadsheet or a JSON library?)'
+    end as fault,
+    resource,
+    coalesce(lease, resource) as lease,
+    case order_by when 'line' then lpad(line::varchar, 40, '0') when 'key' then lpad(order_key, 40, '0') end as order_key,
+    case when order_by = 'line' then scope when order_by = 'key' and order_key is not null then 'order_key' end as order_scope,
+    moment(clock) as "at",
+    moment(sent_at) as sent_at,
+    case
+        when moment(clock) is null then null
+        when time_unit(clock) = 'ms' then 1000
+        when time_unit(clock) in ('us', 'ns') then 0
+        when time_unit(clock) = 'text' and not contains(clock, ':') then 86400000000
+        -- the digits of its fraction; `1693997155.0` is a second that was floored
+        else [1000000, 100000, 10000, 1000, 100, 10, 0][1 + least(6, length(regexp_extract(clock, '[.,]([0-9]{2,}|[1-9])', 1)))]
+    end as at_precision,
+    kind,
+    who as writer,
+    case when not identity then number end as token,
+    fenced,
+    kind not in ('effect', 'poll') as protected,
+    operation,
+    decision,
+    reason,
+    outcome,
+    whole_number(before_token) as before_token,
+    case
+        when before_holder is not null then before_holder
+        -- a worker that releases calls itself the holder; where there is an order, earlier lines know better
+        when kind = 'release' and (order_by is null or holder <> writer) then coalesce(holder, who)
+    end as before_holder,
+    moment(before_expires_at) as before_expires_at,
+    before_status,
+    case when len(terminal) > 0 then before_status in terminal end as before_terminal,
+    case when accepted and kind = 'grant' and not identity then number end as after_token,
+    case when accepted then case kind when 'grant' then coalesce(holder, who) when 'release' then '' end end as after_holder,
+    case when accepted and kind in ('grant', 'renew') then runs_out end as after_expires_at,
+    case when accepted then status end as after_status,
+    case when accepted and len(terminal) > 0 then status in terminal end as after_terminal,
+    case when accepted then whole_number(terminal_version) end as after_terminal_version,
+    case when accepted then whole_number(version) end as after_version,
+    case when accepted then value end as after_value,
+    alert,
+    case when runs_out is not null then time_unit(expires_at) end as expiry_unit,
+    whole_number(current_token) as current_token
+from told

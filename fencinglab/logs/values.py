@@ -1,0 +1,52 @@
+"""How values are written in logs, as DuckDB macros that every reader uses: whole numbers, times, hashes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fencinglab.history import TOKEN_DIGITS
+
+if TYPE_CHECKING:
+    import duckdb
+
+# whole_number: exact to 38 digits, `42.0` is 42; anything else (a sign, a fraction, an exponent) is null.
+# moment: epoch seconds, milliseconds, microseconds or nanoseconds by magnitude, else a written time; UTC
+# where no zone is written. time_unit says which of them it is.
+# fingerprint: one number for a JSON value, whatever the order of its members and set elements: the sum over its
+# members, or where that is not enough over its names and scalars (two values that trade places then go unseen).
+# typed_scalar: the text or number in a DynamoDB value such as {"N": "42"}, as text; null for every other type.
+MACROS = f"""
+create or replace temp macro whole_number(t) as case
+    when regexp_full_match(t, '[0-9]{{1,{TOKEN_DIGITS}}}') then try_cast(t as decimal({TOKEN_DIGITS},0))
+    when regexp_full_match(t, '[0-9]{{1,{TOKEN_DIGITS}}}[.]0+')
+        then try_cast(split_part(t, '.', 1) as decimal({TOKEN_DIGITS},0)) end;
+create or replace temp macro time_unit(t) as case
+    when t is null then null
+    when regexp_full_match(t, '[0-9]+([.][0-9]+)?([eE][+]?[0-9]+)?') then case
+        when try_cast(t as double) < 1e11 then 's' when try_cast(t as double) < 1e14 then 'ms'
+        when try_cast(t as double) < 1e17 then 'us' else 'ns' end
+    else 'text' end;
+create or replace temp macro written_time(t) as coalesce(
+    try_cast(replace(t, ',', '.') as timestamptz) at time zone 'UTC',
+    try_strptime(t, ['%a %b %d %H:%M:%S %Y', '%a, %d %b %Y %H:%M:%S GMT']));
+create or replace temp macro moment(t) as case time_unit(t)
+    when 's' then make_timestamp(round(try_cast(t as double) * 1e6)::bigint)
+    when 'ms' then make_timestamp(round(try_cast(t as double) * 1e3)::bigint)
+    when 'us' then make_timestamp(round(try_cast(t as double))::bigint)
+    when 'ns' then make_timestamp((try_cast(t as hugeint) // 1000)::bigint)
+    when 'text' then written_time(t) end;
+create or replace temp macro fingerprint(j) as hash(list_sum(list_transform(
+    -- members of DynamoDB JSON without sets split at one text; anything else at every mark
+    case when contains(j, '":{{"') and not contains(j, 'S":[') then string_split(substr(j, 3, length(j) - 4), '}},"')
+        else string_split(translate(j, ':{{}}[]', ','), ',') end, lambda x: hash(x))));
+create or replace temp macro typed_scalar(j) as case
+    when j[1:6] in ('{{"S":"', '{{"N":"', '{{"s":"', '{{"n":"') and not contains(j, chr(92)) then substr(j, 7, length(j) - 8)
+    when j[1:5] in ('{{"S":', '{{"N":', '{{"s":', '{{"n":') then from_json(json_extract(j, '$.*'), '["VARCHAR"]')[1] end;
+create or replace temp macro keyed(key, t) as left(md5(key || t), 12);
+"""
+
+
+def define(con: duckdb.DuckDBPyConnection) -> None:
+    """Define the macros on a connection, whose time zone becomes UTC."""
+    con.execute("set timezone = 'UTC'")
+    con.execute(MACROS)

@@ -54,6 +54,42 @@ TO_RECORD = {
     "token_width": Field("store the token in the item as a number", "(a log's quotes prove nothing)"),
 }  # fmt: skip
 
+# The one log record that answers every core rule, one line an attempted mutation, written when the reply is known.
+RECORD = (
+    ("time", "when the reply came, UTC, milliseconds"),
+    ("resource", "what was written: table and key"),
+    ("action", "acquire, renew, write, finish, release, …"),
+    ("worker", "who asked"),
+    ("fencingToken", "the token that the request carried in its condition"),
+    ("operationId", "a new id for each operation, kept when it is retried"),
+    ("result", "accepted, rejected (the condition failed) or unknown (no reply)"),
+    ("storedToken", "of a refusal: the token in the item that came back (ALL_OLD)"),
+    ("storedOwner", "of a refusal: the owner in that item"),
+    ("status", "of an accepted write: the status afterwards"),
+    ("version", "of an accepted write: the item's version, which is its place in the order"),
+)
+SNIPPETS = {
+    "python": """log.info(json.dumps({"time": now(), "resource": f"request-status/{request_id}", "action": "finish",
+    "worker": worker, "fencingToken": token, "operationId": operation_id, "result": result,
+    "storedToken": stored.get("fencingToken"), "storedOwner": stored.get("leaseOwner"),
+    "status": item.get("apiStatus"), "version": item.get("version")}, default=str))""",
+    "javascript": """console.log(JSON.stringify({time: new Date().toISOString(), resource: `request-status/${requestId}`,
+  action: "finish", worker, fencingToken: String(token), operationId, result,
+  storedToken: stored?.fencingToken, storedOwner: stored?.leaseOwner,
+  status: item?.apiStatus, version: item?.version}));""",
+    "php": """error_log(json_encode(['time' => gmdate('Y-m-d\\TH:i:s\\Z'), 'resource' => "request-status/$requestId",
+  'action' => 'finish', 'worker' => $worker, 'fencingToken' => (string) $token, 'operationId' => $operationId,
+  'result' => $result, 'storedToken' => $stored['fencingToken'] ?? null, 'storedOwner' => $stored['leaseOwner'] ?? null,
+  'status' => $item['apiStatus'] ?? null, 'version' => $item['version'] ?? null]));""",
+}
+
+# Everything that can poll or finish one request (the request-status article's list), and how its name may show.
+PROCESSES = {
+    "WordPress cron": "wp.?cron", "Action Scheduler": "action.?scheduler", "system cron": "(^|[^p.-])cron",
+    "queue workers": "queue|worker|sqs", "Lambda": "lambda", "deployment recovery": "deploy|recover",
+    "dead-letter replay": "dead.?letter|dlq|replay", "support tools": "support|admin|manual",
+}  # fmt: skip
+
 # What an auditor wants to see, and the columns that show it.
 QUESTIONS = (
     ("accepted writes", ("decision",)),
@@ -196,7 +232,7 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             select distinct history.resource from verdicts join history on history.rowid = verdicts.row_id
             where {" or ".join(f"{name} = 1" for name in flagged)} or {left_open})
         select history.resource,
-            sum({broken})::bigint as unsafe, sum({window})::bigint as window,
+            sum({broken})::bigint as unsafe, sum({window})::bigint as "window",
             count(*) filter ({left_open}) as undecided,
             count(*) filter (kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> '') as takeovers,
             count(*) filter (kind not in ('grant', 'poll') and decision = 'accepted') as writes,
@@ -206,7 +242,7 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             min(history."at") as first_seen, max(history."at") as last_seen
         from verdicts join history on history.rowid = verdicts.row_id
         where history.resource in (select resource from affected)
-        group by history.resource order by unsafe desc, undecided desc, takeovers desc, window desc, history.resource""")
+        group by history.resource order by unsafe desc, undecided desc, takeovers desc, "window" desc, history.resource""")
     return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
 
 
@@ -256,6 +292,14 @@ def counts(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
         count(*) filter (kind not in ('grant', 'delete', 'ttl_delete', 'poll') and decision = 'accepted') as writes from history""")
     [values] = relation.fetchall()
     return dict(zip(relation.columns, values, strict=True))
+
+
+def processes(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
+    """{process: whether a writer or holder of the table `history` is named like it}."""
+    tests = ", ".join(f"coalesce(bool_or(regexp_matches(name, '{pattern}')), false)" for pattern in PROCESSES.values())
+    [seen] = con.execute(f"""select {tests} from (
+        select distinct lower(coalesce(writer, after_holder)) as name from history)""").fetchall()
+    return dict(zip(PROCESSES, seen, strict=True))
 
 
 def story(con: duckdb.DuckDBPyConnection, resource: str, limit: int) -> list[dict[str, Any]]:

@@ -59,18 +59,21 @@ _JOINED = f"""
 def _split(first: str, wanted: Sequence[str]) -> str:
     """SQL: the rows of `csv_records` from the files with this header."""
     delimiter, names = header(first)
-    quoted = text(rf"""[{delimiter}]("(?:[^"]|"")*"|[^{delimiter}]*)""")
-    found = f"""case when contains(text, '"') then regexp_extract_all({text(delimiter)} || text, {quoted}, 1)
-        else string_split(text, {text(delimiter)}) end as found"""
+    d, quoted = text(delimiter), text(rf"""[{delimiter}]("(?:[^"]|"")*"|[^{delimiter}]*)""")
+
+    def found(line: str) -> str:
+        return f"""case when contains({line}, '"') then regexp_extract_all({d} || {line}, {quoted}, 1)
+            else string_split({line}, {d}) end as found"""
+
     chosen = ", ".join(_value(f"found[{names.index(n) + 1}]") if n in names else "null" for n in wanted)
     return f"""
         with whole as (
-            select j.*, {found.replace("text", "j.text")} from csv_joined j join csv_headers h using (number)
+            select j.*, {found("j.text")} from csv_joined j join csv_headers h using (number)
             where h.text = {text(first)} and j.line > h.line
         ),
         broken as (select number, line, lines from whole where lines > 1 and len(found) <> {len(names)}),
         again as (
-            select l.number, l.line, l.text, {found.replace("text", "l.text")} from csv_lines l join broken b
+            select l.number, l.line, l.text, {found("l.text")} from csv_lines l join broken b
             on b.number = l.number and l.line between b.line and b.line + b.lines - 1 where not {_BLANK.replace("text", "l.text")}
         )
         select number, line, text, [{chosen}], case

@@ -264,14 +264,13 @@ _SIGNS: dict[str, tuple[str, ...]] = {
     "cloudwatch-events": ("events.timestamp,events.message", "events,searchedlogstreams", "events,nextforwardtoken"),
     "insights-results": ("results.field,results.value",),
 }  # fmt: skip
+_GROUPS = [(known, frozenset(group.split(","))) for known, groups in _SIGNS.items() for group in groups]
 
 
 def _format(value: Any) -> str:
     objects = [_names(o) for o in _objects(value)]
-    for known, groups in _SIGNS.items():
-        if any(names.issuperset(group.split(",")) for group in groups for names in objects):
-            return known
-    return "log-lines" if objects else "other"
+    fitting = (known for known, group in _GROUPS for names in objects if group <= names)
+    return next(fitting, "log-lines" if objects else "other")
 
 
 def _of_text(text: str, lines: list[str]) -> Detected:

@@ -7,39 +7,26 @@ text, as blank or as set aside, and keeps its number: a line that is set aside i
 
 from __future__ import annotations
 
-import codecs
-import hashlib
 import os
 import re
 import shlex
 import sys
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from fencinglab.errors import InputError
+from fencinglab.logs.decode import KEPT as KEPT
+from fencinglab.logs.decode import LIMITS, Limits, Source, Spent, Unclean, decoded, peek, scan, unreadable
+from fencinglab.logs.decode import SetAside as SetAside
 from fencinglab.logs.detect import EMPTY, FORMATS, PARQUET, Detected, detect, enough, sniff, taken_as
 
-CHUNK = 1 << 20
-KEPT = 1 << 16  # bytes of a set-aside entry that are kept
 SMALL, MANY = 1 << 18, 64  # plain files of fewer bytes share a copy where there are more than MANY files
 
 
-class Limits(NamedTuple):
-    """What bounds memory, disk and time, in bytes: beyond it a line is set aside, a file refused."""
-
-    line: int = 16 << 20  # DuckDB's maximum_object_size
-    expanded: int = 64 << 30  # all gzip files together, decompressed
-    ratio: int = 1000  # decompressed to compressed, of a file beyond `ratio_from`; no log comes near it
-    ratio_from: int = 64 << 20
-    set_aside: int = 256 << 20  # what is set aside is held in memory
-
-
 class File(NamedTuple):
-    """One file of the input: the lines of `path` that begin after `first_line`."""
+    """One file of the input; its lines are those of `path` after the first `first_line`."""
 
     name: str  # as the user gave it; a member of a folder: folder/relative/path
     path: Path  # what DuckDB reads
@@ -49,14 +36,6 @@ class File(NamedTuple):
     lines: int  # of the decoded text, with blank and set-aside ones; 0 where the format is Parquet or not read
     blank: int  # of them, only white space
     detected: Detected = EMPTY
-
-
-class SetAside(NamedTuple):
-    """A line that cannot be read, or what a damaged gzip file lost."""
-
-    source: str  # name:line, 1-based
-    reason: str  # one short clause
-    raw: bytes  # how it begins; payload, never for a report
 
 
 class Inputs(NamedTuple):
@@ -71,7 +50,7 @@ def collect(
     given: Sequence[str],
     work: Path,
     stdin: BinaryIO | None = None,
-    limits: Limits = Limits(),
+    limits: Limits = LIMITS,
     wanted: str | None = None,
 ) -> Inputs:
     """The files behind paths, folders and `-` (standard input): in the order given, sorted within a folder, each once.
@@ -81,15 +60,11 @@ def collect(
     other than by gzip or exceeds the limits is an InputError.
     """
     members, skipped = _members(given)
-    files: list[File] = []
-    aside: list[SetAside] = []
-    with ExitStack() as closing:
-        folder = _Work(work, limits, len(members) > MANY, closing)
-        for name, path in members:
-            file, lost = _take(name, path, stdin or sys.stdin.buffer, folder, wanted)
-            files.append(file)
-            aside += lost
-    return Inputs(tuple(files), tuple(aside), tuple(skipped))
+    run = _Run(work, limits, stdin, wanted, many=len(members) > MANY)
+    taken = [_take(name, path, run) for name, path in members]
+    return Inputs(
+        tuple(file for file, _ in taken), tuple(entry for _, aside in taken for entry in aside), tuple(skipped)
+    )
 
 
 def locate(files: Sequence[File], path: Path | str, line: int) -> str:
@@ -99,6 +74,80 @@ def locate(files: Sequence[File], path: Path | str, line: int) -> str:
         if file.first_line < line <= file.first_line + file.lines and file.path == path:
             return f"{file.name}:{line - file.first_line}"
     return f"{path}:{line}"
+
+
+class _Run:
+    """What the files of one run share: the work folder with its copies, and how much of the limits is spent."""
+
+    def __init__(self, work: Path, limits: Limits, stdin: BinaryIO | None, wanted: str | None, many: bool) -> None:
+        self.work, self.limits, self.stdin, self.wanted, self.many = work, limits, stdin, wanted, many
+        self.spent = Spent()
+        self.made = 0
+        self.shared: dict[Detected, tuple[Path, int]] = {}  # the copy of line files of one kind, its lines so far
+
+    def new(self) -> Path:
+        self.made += 1
+        return self.work / f"{self.made:05}.log"
+
+    def literal(self, path: Path) -> Path | None:
+        """The path under a name that DuckDB takes as it stands, or None where no link can be made.
+
+        DuckDB expands `*`, makes a column of a folder `day=7`, and unpacks by the end of a name.
+        """
+        path = path.absolute()
+        if str(path).isprintable() and not re.search(r"[*?[]|=.*[/\\]|\.(gz|zst)$", str(path)):
+            return path
+        link = self.new()
+        try:
+            link.symlink_to(path)
+        except OSError:
+            return None
+        return link
+
+
+def _take(name: str, path: Path | None, run: _Run, copied: bool = False) -> tuple[File, tuple[SetAside, ...]]:
+    """One file, read where it lies if that can be and it is not to be `copied`; and what of it is set aside."""
+    with ExitStack() as closing:
+        try:
+            stream = closing.enter_context(path.open("rb", buffering=0)) if path else run.stdin or sys.stdin.buffer
+        except OSError as error:
+            raise unreadable(name, error) from None
+        if not path and stream.isatty():
+            raise InputError("- reads standard input, but that is a terminal; pipe a log into it: cat LOG | ... -")
+        source = Source(stream, name, run.limits, run.spent)
+        chunks, changed = decoded(source)
+        head, chunks = peek(chunks, enough)
+        found = Detected("table", "parquet") if head.startswith(PARQUET) else sniff(head)
+        found = taken_as(found, run.wanted, name) if run.wanted else found
+
+        def file(place: Path, first: int = 0, lines: int = 0, blank: int = 0) -> File:
+            return File(name, place, first, source.hash.hexdigest(), source.size, lines, blank, found)
+
+        if found.format not in FORMATS and found != EMPTY:  # nothing in it will be read
+            source.exhaust()
+            return file(path or Path(name)), ()
+        joined = run.many and len(head) < SMALL and found.shape == "lines"
+        place, first = None, 0
+        if path and path.is_file() and not (copied or changed or joined):
+            place = run.literal(path)
+        if place:
+            try:
+                scanned = scan(chunks, source, found.shape)
+            except Unclean:
+                return _take(name, path, run, copied=True)
+        else:
+            place, first = run.shared.get(found) or (run.new(), 0)
+            try:
+                with place.open("ab") as copy:
+                    scanned = scan(chunks, source, found.shape, copy.write)
+            except OSError as error:
+                why = f"{run.work} cannot hold a copy of {name} ({error.strerror})"
+                raise InputError(f"{why}; let TMPDIR name a folder on a larger disk") from None
+            if found.shape == "lines":
+                run.shared[found] = place, first + scanned.all
+        if found.shape == "parquet" and not run.wanted:
+            found = detect(place, name)
+        return file(place, first, scanned.all, scanned.blank), scanned.set_aside
 
 
 # In folders only. `manifest-summary.json` stays: without it an export of no items would be an empty log.
@@ -121,7 +170,11 @@ def _members(given: Sequence[str]) -> tuple[list[tuple[str, Path | None]], list[
                 fetch = fetch.replace(" --recursive", "")
             raise InputError(f"{name} is not on this machine; fetch it first: {fetch}")
         members: list[tuple[str, Path | None]] = [(name, Path(name)) if name != "-" else ("<stdin>", None)]
-        if os.path.isdir(name):
+        try:
+            folder = Path(name).is_dir()
+        except OSError as error:
+            raise unreadable(name, error) from None
+        if folder:
             members, left_out = _folder(name.rstrip("/\\") or name, Path(name))
             skipped += left_out
             if not members:
@@ -139,7 +192,7 @@ def _folder(name: str, top: Path) -> tuple[list[tuple[str, Path | None]], list[s
     seen: set[str] = set()
 
     def stop(error: OSError) -> None:
-        raise _unreadable(str(error.filename), error)
+        raise unreadable(str(error.filename), error)
 
     for folder, inner, names in os.walk(top, followlinks=True, onerror=stop):
         real = os.path.realpath(folder)
@@ -154,61 +207,3 @@ def _folder(name: str, top: Path) -> tuple[list[tuple[str, Path | None]], list[s
                 members.append((shown, path))
         seen.add(real)
     return sorted(members), sorted(skipped)
-
-
-def _unreadable(name: str, error: OSError) -> InputError:
-    if isinstance(error, FileNotFoundError):
-        return InputError(f"{name}: no such file or folder; a relative path is looked up in {Path.cwd()}")
-    return InputError(f"{name} cannot be read ({error.strerror}); does it belong to another user?")
-
-
-class _Copy:
-    """A file in the work folder that input files are written to, and its lines so far."""
-
-    def __init__(self, path: Path, closing: ExitStack) -> None:
-        self.path, self.lines = path, 0
-        self.file = closing.enter_context(path.open("wb"))
-
-    def write(self, block: bytes) -> None:
-        try:
-            self.file.write(block)
-        except OSError as error:
-            where = self.path.parent
-            raise InputError(f"{where} cannot hold a copy of the input ({error.strerror}); set TMPDIR to a larger disk") from None
-
-
-class _Work:
-    """The work folder, and what all files of one run share: copies of line files and what the limits have left."""
-
-    def __init__(self, folder: Path, limits: Limits, many: bool, closing: ExitStack) -> None:
-        self.folder, self.limits, self.many, self.closing = folder, limits, many, closing
-        self.expanded = self.kept = self.made = 0
-        self.shared: dict[Detected, _Copy] = {}
-
-    def path(self) -> Path:
-        self.made += 1
-        return self.folder / f"{self.made:05}.log"
-
-    def copy(self, found: Detected) -> _Copy:
-        """Where a file of this kind goes: line files one after another, any other into a file of its own."""
-        if found.shape != "lines":
-            return _Copy(self.path(), self.closing)
-        if found not in self.shared:
-            self.shared[found] = _Copy(self.path(), self.closing)
-        return self.shared[found]
-
-    def link(self, path: Path) -> Path | None:
-        """The path under a name that DuckDB takes literally, or None where links cannot be made.
-
-        It expands `*`, makes a column of `day=7/`, and unpacks by the name's end.
-        """
-        text = str(path)
-        odd = re.search(r"[*?[]|=.*[/\\]|\.(gz|zst)$", text) or not text.isprintable()
-        if not odd:
-            return path
-        link = self.path()
-        try:
-            link.symlink_to(path)
-        except OSError:
-            return None
-        return link

@@ -1,97 +1,265 @@
-"""Application logs as history rows: JSON lines, with or without text before the JSON, and delimited tables.
+"""Application logs as history rows: JSON lines, alone or after other text, and delimited tables.
 
-A line that reports no mutation is a record all the same; it is counted and not audited. What cannot be
+A line that reports no mutation is a record all the same: it is counted and not audited. What cannot be
 read is set aside with its place and its reason. A log's quotes prove nothing about the receiver's types,
 and a log has an order only by a mapped field or by the user's word.
 """
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Callable, Iterator, Sequence
-from importlib.resources import files as resources
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fencinglab import history
-from fencinglab.logs import cells, detect, values, words
-from fencinglab.logs.carry import carry
-from fencinglab.logs.inputs import File, SetAside
+from fencinglab.logs import cells, mutations, values
+from fencinglab.logs.inputs import File
 from fencinglab.logs.mapping import FIELDS, MappingSpec, plain
-from fencinglab.logs.unwrap import RAW, paths, text
+from fencinglab.logs.mutations import Read
+from fencinglab.logs.unwrap import paths, text
 
 if TYPE_CHECKING:
     import duckdb
 
-NEVER = frozenset({"before_image", "after_image", "before_version", "fell", "token_width"})
-COLUMNS = tuple(name for name, field in FIELDS.items() if field.line)
-
-_LINES_SQL = resources("fencinglab.logs").joinpath("lines.sql").read_text(encoding="utf-8")
+_LONGEST = 1 << 25  # bytes of a line; inputs.py lets none in that is half as long
 _SAMPLE_FILES, _SAMPLE_LINES, _DEPTH = 6, 2_000, 5
-_LONGEST = 1 << 25  # bytes of a line
-# Fields in which loggers, containers and Logs Insights keep a line that may itself be JSON.
+# Fields in which loggers, containers and Logs Insights keep a whole line, which may be JSON itself.
 _BODIES = ("@message", "message", "msg", "log", "body", "line")
-_EVENT_IDS = ("@ptr", "eventid", "insertid")
-_TIME = r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[+-][0-9]{2}:?[0-9]{2})?)\s"
-_LAMBDA = r"^(START|END|REPORT|INIT_START|INIT_REPORT|RESTORE_START|RESTORE_REPORT|XRAY|EXTENSION)\b|Permission Check Successful"
-_ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"
+_AT = frozenset(plain(name) for known in FIELDS["at"].known for name in known)
+_VALUES = frozenset(plain(name) for known in FIELDS["value"].known for name in known)
+_ONCE = ("resource", "token", "decision")  # of two fields of one name parsers take either
 
-
-class Read(NamedTuple):
-    """What a reader gives: a table of history rows, and what is not in it."""
-
-    table: str  # the history's columns and `event_id` (text, null where the log has none)
-    records: int
-    set_aside: list[SetAside]
-    never: frozenset[str]  # history columns that this format can never show
-    notes: tuple[str, ...] = ()
-    filtered: int = 0  # records that report no mutation: they are not in the table
-    blank: int = 0
-    beside: int = 0  # physical lines that are no entry: headers, further lines of a quoted value
-    identity: bool = False  # the tokens are identities: they order nothing, and `token` is null
+_BLANK = "trim(coalesce(text, ''), ' ' || chr(9) || chr(11) || chr(12) || chr(13)) = ''"
+_TIME = r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)\s"
+_LAMBDA = "^(START|END|REPORT|INIT_START|INIT_REPORT|RESTORE_START|RESTORE_REPORT|XRAY|EXTENSION) "
+# A lone half of a surrogate pair, as JSON.stringify writes it, is JSON but no text.
+_SURROGATE = r"'\\u[dD][89a-fA-F][0-9a-fA-F]{2}', '\ufffd', 'g'"
+_MACROS = f"""create or replace temp macro sound_json(t) as case when json_valid(t) then t
+    when json_valid(regexp_replace(t, {_SURROGATE})) then regexp_replace(t, {_SURROGATE}) end"""
 
 
 class _Look(NamedTuple):
-    """What the beginning of a few files shows: where the fields are."""
+    """Where the fields are, by the first lines of a few files."""
 
-    outer: tuple[str, ...]  # fields of a line, or columns
-    inner: tuple[str, ...]  # fields of the JSON text inside `body`
-    body: str | None
-    csv: bool
+    inner: tuple[str, ...]  # fields of the JSON line, alone or in `body`
+    outer: tuple[str, ...] = ()  # columns, or fields of a line that keeps another in `body`
+    body: str | None = None
 
     @property
-    def hidden(self) -> frozenset[str]:
-        """Outer fields that repeat what the inner ones say: the body itself, and its time where it has its own."""
-        times = {plain(n) for known in FIELDS["at"].known for n in known}
-        own_time = any(plain(n) in times for n in self.inner)
-        shadowed = {n for n in self.outer if own_time and plain(n) in times} | {self.body or ""}
-        return frozenset(shadowed - set(self.inner))
+    def times(self) -> tuple[str, ...]:
+        """The outer times where the inner line has its own: they stand in where that is missing."""
+        own = any(plain(name) in _AT for name in self.inner)
+        return tuple(name for name in self.outer if own and plain(name) in _AT and name not in self.inner)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be mapped."""
+        return tuple(dict.fromkeys([*self.inner, *(n for n in self.outer if n != self.body and n not in self.times)]))
+
+    def columns(self, spec: MappingSpec) -> list[str]:
+        """The outer fields that are read."""
+        return list(dict.fromkeys([*mutations.wanted(spec, self.outer), *self.times, *([self.body] if self.body else [])]))
 
 
 def fields(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[str]:
     """The names of the fields in the first lines of a few files, nested ones dotted, in order of appearance."""
-    seen = _look(files)
-    return list(dict.fromkeys([*seen.inner, *(n for n in seen.outer if n not in seen.hidden)]))
+    return list(dict.fromkeys(name for group in _by_shape(files) if group for name in _look(group).names))
 
 
 def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> Read:
-    """The history rows of the files in the table `log_lines`; `key` keys the value hashes."""
+    """The history rows of the files in the table `log_lines`; `key` keys the value hashes.
+
+    `source` is the line itself, and for a record of a delimited file the line on which it begins.
+    """
     values.define(con)
-    seen = _look(files)
-    con.execute("set preserve_insertion_order = true")  # the place of a row in `scanned` is the place of its line
-    con.execute("create or replace temp table files_read (number integer, name varchar, path varchar, first_line bigint)")
-    con.executemany("insert into files_read values (?, ?, ?, ?)", [[i, f.name, str(f.path), f.first_line] for i, f in enumerate(files)])
-    total, beside = _scan_csv(con, files, spec, seen, key) if seen.csv else _scan(con, files, spec, seen, key)
-    ...
+    con.execute(_MACROS)
+    con.execute("set preserve_insertion_order = true")  # so that a row id is the place of its line in the scan
+    by_line, delimited = _by_shape(files)
+    parts, again, lines, blank = [], None, 0, 0
+    with TemporaryDirectory() as work:
+        for group, scan in ((by_line, _scan_lines), (delimited, _scan_records)):
+            if group:
+                part, counts = scan(con, group, _raw(group, Path(work)), spec, key)
+                ...
+        if by_line:
+            raw = _raw(by_line, Path(work))
+            _scan_lines(con, by_line, raw, spec, key)
+            parts.append(_LINES)
+            again = f"select row_number() over () - 1 as place, text from {raw}"
+        if delimited:
+            _scan_records(con, delimited, _raw(delimited, Path(work)), spec, key)
+            parts.append(_RECORDS)
+        con.execute(f"create or replace temp view entries as {' union all by name '.join(parts)}")
+        made = mutations.rows(con, "log_lines", spec, again)
+    return made._replace(blank=blank, beside=lines - blank - made.records - len(made.set_aside))
 
 
-# --- what the fields are ------------------------------------------------------------------------------
+def _by_shape(files: Sequence[File]) -> tuple[list[File], list[File]]:
+    """The files of lines, and the delimited ones."""
+    return [f for f in files if f.detected.shape != "csv"], [f for f in files if f.detected.shape == "csv"]
 
 
-def _beginnings(files: Sequence[File]) -> Iterator[list[str]]:
-    """The first lines of a few files, the first and the last ones."""
-    chosen = list(dict.fromkeys(f.path for f in files))
+# --- where the fields are -----------------------------------------------------------------------------
+
+
+def _look(files: Sequence[File]) -> _Look:
+    """Where the fields of the files are, which are all lines or all delimited."""
+    rows = [row for beginning in _beginnings(files) for row in beginning]
+    outer = _names(rows)
+    for body in _BODIES:
+        texts = [row[body] for row in rows if isinstance(row.get(body), str)]
+        inside = [value for value in map(_object, texts) if value is not None]
+        if inside and 2 * len(inside) >= len(texts):
+            return _Look(_names(inside), outer, body)
+    return _Look((), outer) if files[0].detected.shape == "csv" else _Look(outer)
+
+
+def _beginnings(files: Sequence[File]) -> Iterator[Iterable[dict[str, Any]]]:
+    """The records in the first lines of the first and the last few files."""
+    shapes = {Path(file.path): file.detected.shape for file in files}
     half = _SAMPLE_FILES // 2
-    for path in dict.fromkeys([*chosen[:half], *chosen[-half:]]):
-        with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as lines:
-            yield [line for line in islice(lines, _SAMPLE_LINES) if line.strip()]
+    for path in dict.fromkeys([*list(shapes)[:half], *list(shapes)[-half:]]):
+        with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
+            lines = [line for line in islice(file, _SAMPLE_LINES) if line.strip()]
+        if shapes[path] == "csv" and lines:
+            yield cells.sample(lines)
+        else:
+            yield [value for value in map(_object, lines) if value is not None]
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """The JSON object that a line is or ends with."""
+    start = 0 if line.startswith("{") else line.find('{"')
+    try:
+        value = json.loads(line[start:], parse_int=str, parse_float=str) if start >= 0 else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _names(rows: Iterable[dict[str, Any]], within: str = "", depth: int = _DEPTH) -> tuple[str, ...]:
+    """The names of what the objects hold: of an inner object its fields, dotted; itself only if it may be a result."""
+    found: dict[str, None] = {}
+    for row in rows:
+        for name, value in row.items():
+            inner = isinstance(value, dict) and depth > 0
+            if not inner or plain(name) in _VALUES:
+                found[within + name] = None
+            if inner:
+                found.update(dict.fromkeys(_names([value], f"{within}{name}.", depth - 1)))
+    return tuple(found)
+
+
+# --- from lines to texts ------------------------------------------------------------------------------
+
+
+def _raw(files: Sequence[File], work: Path) -> str:
+    """SQL: (path, text) of every line of the files, in their order."""
+    return f"""(select filename as path, line as text from read_csv({paths(files)}, filename = true, columns = {{line: 'varchar'}},
+        delim = '\n', quote = '', escape = '', new_line = '\n', header = false, auto_detect = false, strict_mode = false,
+        max_line_size = {_LONGEST}, buffer_size = {_LONGEST + (1 << 23)}))"""
+
+
+def _begin(con: duckdb.DuckDBPyConnection, files: Sequence[File], table: str) -> None:
+    """Fill the table `{table}_files`: number and name of each file, and the row id of its first line in `table`."""
+    con.execute(f"create or replace temp table {table}_files (number integer, name varchar, path varchar, begins bigint)")
+    con.executemany(
+        f"insert into {table}_files values (?, ?, ?, ?)", [[n, f.name, str(f.path), f.first_line] for n, f in enumerate(files)]
+    )
+    con.execute(f"""update {table}_files as f set begins = begins + starts.start
+        from (select path, min(rowid) as start from {table} group by path) as starts where starts.path = f.path""")
+
+
+def _scan_lines(con: duckdb.DuckDBPyConnection, files: Sequence[File], raw: str, spec: MappingSpec, key: str) -> str:
+    """SQL: the entries of files of lines, which are read into the table `lines`."""
+    seen = _look(files)
+    columns = seen.columns(spec) if seen.body else []
+    source = f"select path, text, null::varchar[] as cells, null::varchar as fault from {raw}"
+    if seen.body:
+        pointers, at = _pointed(columns, "found")
+        source = f"""select path, cells, null::varchar as fault,
+                case when cells is null then text when contains({_cell(columns, seen.body)}, '{{') then {_cell(columns, seen.body)} end as text
+            from (select path, text, case when found is not null then [{', '.join(at.values())}] end as cells
+            from (select *, json_extract_string(case when starts_with(text, '{{') then sound_json(text) end, {pointers}) as found from {raw}))"""
+    con.execute(f"create or replace temp table lines as {_extract(source, 'path', seen, columns, spec, key)}")
+    _begin(con, files, "lines")
+    con.execute("""create or replace temp table text_files as
+        select number from lines asof join lines_files on lines.rowid >= begins
+        group by number having max(dated) = 2 or 2 * count(case when dated > 0 then 1 end) >= count(case when kind > 0 then 1 end)""")
+    return """select lines.* exclude (path, dated, kind, fault), lines.rowid as place, null::varchar as raw,
+            name as scope, lines.rowid - begins + 1 as line, case when kind = 1 or text_files.number is null then fault end as fault
+        from lines asof join lines_files on lines.rowid >= begins left join text_files using (number) where kind > 0"""
+
+
+def _scan_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], raw: str, spec: MappingSpec, key: str) -> str:
+    """SQL: the entries of delimited files, which are read into the table `records`."""
+    seen = _look(files)
+    columns = seen.columns(spec)
+    con.execute(f"create or replace temp table record_lines as select * from {raw}")
+    _begin(con, files, "record_lines")
+    cells.records(con, "select number, r.rowid - begins + 1 as line, text from record_lines r asof join record_lines_files on r.rowid >= begins", columns)
+    body = f"case when contains({_cell(columns, seen.body)}, '{{') then {_cell(columns, seen.body)} end" if seen.body else "null::varchar"
+    source = f"select number, line, raw, cells, fault, {body} as text from csv_records"
+    con.execute(f"create or replace temp table records as {_extract(source, 'number, line, raw', seen, columns, spec, key)}")
+    return """select records.* exclude (dated, kind, number), null::bigint as place, name as scope
+        from records join record_lines_files using (number)"""
+
+
+def _cell(columns: Sequence[str], name: str) -> str:
+    return f"cells[{columns.index(name) + 1}]"
+
+
+def _pointed(names: Iterable[str], found: str) -> tuple[str, dict[str, str]]:
+    """SQL: the list of JSON pointers of the fields; and by name the text that stands in `found` for it.
+
+    A dot may stand for an inner object or for itself.
+    """
+    pointers: list[str] = []
+    texts = {}
+    for name in names:
+        escaped = name.replace("~", "~0").replace("/", "~1")
+        spelled = list(dict.fromkeys(["/" + escaped.replace(".", "/"), "/" + escaped]))
+        texts[name] = f"coalesce({', '.join(f'{found}[{len(pointers) + n}]' for n in range(1, len(spelled) + 1))})"
+        pointers += spelled
+    return f"[{', '.join(map(text, pointers))}]::varchar[]", texts
+
+
+def _extract(source: str, keep: str, seen: _Look, columns: Sequence[str], spec: MappingSpec, key: str) -> str:
+    """SQL: what `keep` names of each row of `source`; kind, dated, stamp, fault; and the texts of the mapped fields.
+
+    `source` has `text` (a line, or null), `cells` (the texts of the outer `columns`, or null) and `fault`. `kind` is 0 for
+    a blank line, 1 for an entry, 2 for text without JSON; `dated` is 1 after a time and 2 for Lambda's own lines.
+    """
+    pointers, inner = _pointed(mutations.wanted(spec, seen.inner), "found")
+
+    def get(name: str) -> str:
+        places = ([inner[name]] if name in inner else []) + ([_cell(columns, name)] if name in columns else [])
+        return places[0] if len(places) == 1 else f"coalesce({', '.join([*places, 'null::varchar'])})"
+
+    twice = ""
+    for name in (n for column in _ONCE for n in mutations.fields_of(spec, column) if n in inner):
+        within, _, last = name.rpartition(".")
+        parent = _pointed([within], "")[0].split("'")[1] if within else ""
+        twice += f"""when body like {text(f'%"{last}"%"{last}"%')}
+            and len(list_filter(json_keys(sound, {text(parent)}), lambda k: k = {text(last)})) > 1 then {text(f"two fields are named {name}")} """
+    return f"""
+        select {keep}, case when lambda then 2 when stamp is not null then 1 else 0 end as dated,
+            coalesce({", ".join(["stamp", *(_cell(columns, name) for name in seen.times)])}) as stamp,
+            case when body is not null or cells is not null then 1 when {_BLANK} then 0 else 2 end as kind,
+            case
+                when fault is not null then fault
+                when body is not null and sound is null then case when ends_with(rtrim(body), '}}') then 'malformed JSON'
+                    else 'JSON that is cut off after ' || length(body) || ' characters' end
+                when body is null and cells is null then case when {_BLANK} then null when json_valid(text) then 'JSON, but no object' else 'not JSON' end
+                {twice}
+            end as fault,
+            {mutations.texts(spec, get, seen.names, key)}
+        from (select *, json_extract_string(sound, {pointers}) as found
+        from (select *, coalesce(sound_json(body), case when start > 1 then sound_json(regexp_extract(body, '(?s)^.*[}}]')) end) as sound
+        from (select *, case when start = 1 or regexp_full_match(left(text, start - 1), '[^{{}}"]*') then substr(text, start) end as body,
+            case when start is distinct from 1 then nullif(regexp_extract(text, {text(_TIME)}, 1), '') end as stamp,
+            start is distinct from 1 and coalesce(regexp_matches(text, {text(_LAMBDA)}), false) as lambda
+        from (select *, case when starts_with(text, '{{') then 1 else nullif(instr(text, '{{"'), 0) end as start from ({source})))))"""

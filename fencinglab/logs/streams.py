@@ -247,28 +247,18 @@ class _Item:
         return f"case upper({self.whole(name, 'now')}[3]) when 'N' then 0 when 'S' then length({self.scalar(name, 'now')}) end"
 
     def fault(self, spec: MappingSpec) -> str:
-        """Why the record cannot be used, or null."""
-        digits = f"[0-9]{{1,{history.ORDER_DIGITS}}}"
-        tests = [
-            (
-                f"not regexp_full_match(sequence, '{digits}')",
-                "sequence",
-                f"sequence number %s is not 1 to {history.ORDER_DIGITS} digits (rounded by a spreadsheet or a JSON library?)",
-            )
-        ]
+        """Why the record cannot be used, or null; never with the value, which is payload."""
+        digits = f"not regexp_full_match(sequence, '[0-9]{{1,{history.ORDER_DIGITS}}}')"
+        tests = {
+            digits: f"the sequence number is not 1 to {history.ORDER_DIGITS} digits (rounded by a spreadsheet?)",
+        }
         for name in dict.fromkeys(n for key in ("token", "written_token") for n in _names(spec, key)):
             given = self.whole(name, "now")
-            tests.append((
-                f"{given} is not null and upper({given}) not in ('{{\"NULL\":TRUE}}', 'NULL') and whole_number({self.scalar(name, 'now')}) is null",
-                given, f"token {name} = %s is not a whole number of at most {history.TOKEN_DIGITS} digits",
-            ))  # fmt: skip
-        return (
-            "case "
-            + " ".join(
-                f"when {test} then printf({unwrap.text(reason)}, left({value}, 60))" for test, value, reason in tests
+            absent = f"coalesce({given}, 'null') in ('null', '{{\"NULL\":true}}', '{{\"null\":true}}')"
+            tests[f"not {absent} and whole_number({self.scalar(name, 'now')}) is null"] = (
+                f"{name} is not a whole number of at most {history.TOKEN_DIGITS} digits"
             )
-            + " end"
-        )
+        return "case " + " ".join(f"when {test} then {unwrap.text(reason)}" for test, reason in tests.items()) + " end"
 
 
 _SIDES = (("before", "was"), ("after", "now"))

@@ -57,12 +57,12 @@ def records(source: str) -> str:
 
 def text_lines(files: Sequence[File]) -> str:
     """SQL: (path, line, value) of line-shaped files; value is null where the line is not JSON, blank lines are left out."""
-    return f"""(select filename as path, line_number - min(line_number) over (partition by filename) + 1 as line,
-            try_cast(line as json) as value, line as raw
-        from (select filename, line, row_number() over () as line_number
-            from read_csv({paths(files)}, delim = chr(1), quote = '', escape = '', header = false, auto_detect = false,
-                columns = {{line: 'VARCHAR'}}, filename = true, max_line_size = {1 << 25}, null_padding = true))
-        where trim(line, chr(32) || chr(9) || chr(13)) <> '')"""
+    return f"""(select path, line, try_cast(raw as json) as value, raw from (
+            select filename as path, line as raw, position - min(position) over (partition by filename) + 1 as line
+            from (select filename, line, row_number() over () as position
+                from read_csv({paths(files)}, delim = chr(1), quote = '', escape = '', header = false, auto_detect = false,
+                    columns = {{line: 'VARCHAR'}}, filename = true, max_line_size = {1 << 25}, null_padding = true)))
+        where trim(raw, chr(32) || chr(9) || chr(13)) <> '')"""
 
 
 def documents(files: Sequence[File]) -> str:

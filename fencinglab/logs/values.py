@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # where no zone is written. time_unit says which of them it is.
 # fingerprint: one number for a JSON value, whatever the order of its members and set elements: the sum over its
 # members, or where that is not enough over its names and scalars (two values that trade places then go unseen).
+# item_key: the key in `table/key`; a resource without a table is its own key.
 # typed_scalar: the text or number in a DynamoDB value such as {"N": "42"}, as text; null for every other type.
 MACROS = f"""
 create or replace temp macro whole_number(t) as case
@@ -42,6 +43,7 @@ create or replace temp macro fingerprint(j) as hash(list_sum(list_transform(
 create or replace temp macro typed_scalar(j) as case
     when j[1:6] in ('{{"S":"', '{{"N":"', '{{"s":"', '{{"n":"') and not contains(j, chr(92)) then substr(j, 7, length(j) - 8)
     when j[1:5] in ('{{"S":', '{{"N":', '{{"s":', '{{"n":') then from_json(json_extract(j, '$.*'), '["VARCHAR"]')[1] end;
+create or replace temp macro item_key(resource) as substr(resource, instr(resource, '/') + 1);
 create or replace temp macro keyed(key, t) as left(md5(key || t), 12);
 """
 

@@ -1,19 +1,20 @@
--- What a line or a row says about its mutation: from the mapped fields as text to a history row.
+-- What a log entry says about its mutation: from the mapped fields as text to a history row.
 --
--- Reads  `entries`  one row an entry: path and place (where its raw text is found), raw (or here it is), source, scope,
---                   line, event_id, stamp (a time before the JSON), fault (why it cannot be read, or null) and one text
+-- Reads  `entries`  one row an entry: source, scope (the file), line in it, raw or else place (where its text is found
+--                   again), event_id, stamp (a time before the JSON), fault (why it cannot be read, or null) and one text
 --                   for each column that can be mapped, null where the mapping or the entry has none
 --        `meant`    what the distinct event, decision, outcome and reason texts mean, see words.py
---        `settings` one row: identity (tokens are no numbers), order_by ('line', 'key' or null), terminal (statuses;
---                   null = not declared), events (the kind is mapped), nameless (the fault of a line without resource)
--- Gives  the history's columns where they are known, `event_id`, `fault`, `path`, `place`, `raw`, and `reports`: whether it
---        reports a mutation
+--        `settings` one row: identity (tokens are no numbers), order_by ('line', 'key' or null), terminal (the statuses),
+--                   events (the kind is mapped), nameless (the fault of an entry without resource)
+-- Gives  the history's columns where they are known, event_id, scope, line, place, raw, fault; `reports`: whether the entry
+--        reports a mutation; `remarks`: bits for the notes
 
 with told as (
     select
         entries.* exclude (kind, decision, outcome, reason, fenced),
         meant.* exclude (kind, kind_text, decision_text, outcome_text, reason_text),
         settings.*,
+        meant.kind is not null as known,
         coalesce(meant.kind, 'write') as kind,
         meant.decision = 'accepted' as accepted,
         whole_number(token) as number,
@@ -38,10 +39,15 @@ with told as (
 )
 
 select
-    path, place, raw,
+    scope, line, place, raw,
     source,
     event_id,
     reports,
+    (("at" is not null and moment("at") is null)::utinyint + 2 * (sent_at is not null and moment(sent_at) is null)::utinyint
+        + 4 * (expires_at is not null and runs_out is null)::utinyint
+        + 8 * (before_expires_at is not null and moment(before_expires_at) is null)::utinyint
+        + 16 * (time_unit(clock) = 'text' and not regexp_matches(clock, '(Z|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)$'))::utinyint
+        + 32 * (events and not known)::utinyint)::utinyint as remarks,
     case
         when fault is not null or not reports then fault
         when resource is null then nameless

@@ -1,0 +1,144 @@
+"""The command line. Each verb answers one question; errors are one sentence and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import fencinglab
+from fencinglab.errors import FencinglabError, UsageError
+
+EXITS = "exit codes: 0 nothing unsafe and everything decided, 1 violated, 2 unusable input or usage, 3 inconclusive"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}; see {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all verbs."""
+    top = _Parser(prog="fencinglab", description="Which writes had no right to be made, and which could be.", allow_abbrev=False)
+    top.add_argument("--version", action="version", version=f"fencinglab {fencinglab.__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB")
+    audit = verbs.add_parser(
+        "audit", help="What happened? Audit a log for writes of workers that had lost their lease.",
+        description="What happened? Did a worker that had lost its lease overwrite newer state? Reads DynamoDB Streams "
+        "records, JSON log lines, CSV or Parquet; every verdict comes with its rows, and unknown is never a pass.",
+        epilog=EXITS, allow_abbrev=False,
+    )  # fmt: skip
+    audit.add_argument("logs", nargs="+", metavar="LOG", help="files, folders, or - for standard input")
+    out = audit.add_argument_group("what it writes")
+    out.add_argument("--out", metavar="DIR", help="write report.json, findings.csv, affected.csv, summary.md, report.html")
+    out.add_argument("--notebook", action="store_true", help="with --out: also the executed notebook")
+    out.add_argument("--redact", action="store_true", help="replace every identity by a number, everywhere")
+    out.add_argument("--save-map", metavar="FILE", help="write the mapping as TOML, to give to --map later")
+    out.add_argument("--quiet", action="store_true", help="no progress on the terminal")
+    what = audit.add_argument_group("what the log means")
+    what.add_argument("--map", action="append", default=[], metavar="COLUMN=FIELD", help="which field fills a column, or a TOML file; COLUMN=none takes one away")
+    what.add_argument("--format", metavar="NAME", help="instead of what is detected from the content")
+    what.add_argument("--terminal", metavar="A,B", help="the statuses that nothing leaves, or none")
+    what.add_argument("--rising", metavar="A,B", help="fields that may only rise")
+    what.add_argument("--protect", metavar="A,B", help="fields that only the holder may change, beside the mapped ones")
+    what.add_argument("--order", metavar="lines", help="the lines of each file are in the receiver's order")
+    what.add_argument("--retention", metavar="TIME", help="how long a finished item must stay before TTL removes it, such as 7d")
+    what.add_argument("--skew", metavar="TIME", help="how far clocks may differ, such as 500ms (default 0s)")
+    some = audit.add_argument_group("which records")
+    some.add_argument("--since", metavar="TIME", help="from this time on (UTC)")
+    some.add_argument("--until", metavar="TIME", help="before this time (UTC)")
+    some.add_argument("--key-prefix", metavar="TEXT", help="resources whose key begins so")
+    some.add_argument("--resource", metavar="KEY", help="one resource, and its story as a list")
+    verdict = audit.add_argument_group("what counts")
+    verdict.add_argument("--fail-on", metavar="CLASS", help="exit 1 for window or cost too")
+    verdict.add_argument("--require", metavar="order", help="the weaker requirement: a stale write before the newer holder's first write is no failure")
+    verdict.add_argument("--require-exercised", action="store_true", help="exit 3 when a core rule had no case")
+    verdict.add_argument("--skip", metavar="RULE,…", help="rules that do not apply here")
+    verdict.add_argument("--accept", metavar="REASON,…", help="exit 0 in spite of unknown, set-aside, broken-chain; the verdict stays")
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        options = parser().parse_args(words)
+        if options.verb is None:
+            parser().print_help()
+            return 0
+        return _audit(options, words)
+    except FencinglabError as error:
+        from fencinglab.screen import inert
+
+        print(f"fencinglab: {inert(error, 2000)}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("fencinglab: stopped; nothing was written", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+
+
+def _audit(options: argparse.Namespace, words: Sequence[str]) -> int:
+    from dataclasses import replace
+
+    from fencinglab import screen
+    from fencinglab.examine import examine, request_of
+
+    if options.notebook and not options.out:
+        raise UsageError("--notebook needs --out DIR to write into")
+    told = {k: v for k, v in vars(options).items() if k not in ("verb", "logs", "out", "notebook", "quiet", "save_map")}
+    told |= {"map": ";".join(options.map)}
+    request = replace(
+        request_of(options.logs, {k: str(v) for k, v in told.items() if v}), command=("fencinglab", *words)
+    )
+    with examine(request, stdin=sys.stdin.buffer, progress=_progress(options.quiet)) as done:
+        _progress(options.quiet)("")
+        sys.stdout.write(screen.screen(done.report))
+        if request.filters.resource:
+            from fencinglab.audit import evidence
+
+            for resource in dict.fromkeys(row["resource"] for row in done.report["timeline"]) or [request.filters.resource]:
+                sys.stdout.write("\n" + screen.story(evidence.story(done.con, resource, 500), resource))
+        if options.save_map:
+            _save_map(done.log.mappings, options.save_map)
+        if options.out:
+            _write(request, done, options)
+        sys.stdout.flush()
+        return int(done.report["exit_code"])
+
+
+def _save_map(mappings: dict[str, Any], target: str) -> None:
+    from fencinglab.logs import mapping
+
+    if len(mappings) > 1:
+        raise UsageError(f"--save-map {target}: {' and '.join(mappings)} have mappings of their own; save each with its log alone")
+    mapping.save(next(iter(mappings.values())), target)
+    print(f"The mapping is in {target}: use it by --map {target}")
+
+
+def _write(request: Any, done: Any, options: argparse.Namespace) -> None:
+    from fencinglab import files
+
+    out = Path(options.out)
+    written = files.write(done, out, private=not request.redact)
+    print("Written: " + ", ".join(str(path) for path in written))
+
+
+def _progress(quiet: bool) -> Any:
+    """A function that shows one line of progress on a terminal, and nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        return lambda _: None
+
+    def show(text: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{text}{'…' if text else ''}")
+        sys.stderr.flush()
+
+    return show
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""One audit from the user's words to its report: read, judge, gather the evidence.
+
+`audit_logs` is what a notebook calls; the command line calls `examine` to write files as well.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from fencinglab import report
+from fencinglab.audit import audit, evidence
+from fencinglab.audit.rules import BY_NAME, CLASSES
+from fencinglab.errors import UsageError
+from fencinglab.history import REASONS
+from fencinglab.logs import mapping, read
+
+if TYPE_CHECKING:
+    import duckdb
+
+MEMORY = "800MB"  # DuckDB's share; what does not fit is spilled to the work folder
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; `examine` answers it."""
+
+    logs: tuple[str, ...]
+    mapping: mapping.MappingSpec = field(default_factory=mapping.MappingSpec)
+    declared: audit.Declared = field(default_factory=audit.Declared)
+    filters: read.Filters = field(default_factory=read.Filters)
+    form: str | None = None
+    redact: bool = False
+    command: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)  # as the user said them
+
+
+class Examination(NamedTuple):
+    """A judged log: its tables `history` and `verdicts` on `con`, and the report."""
+
+    con: duckdb.DuckDBPyConnection
+    log: read.Log
+    audit: audit.Audit
+    report: dict[str, Any]
+
+
+@contextmanager
+def examine(
+    request: Request, *, stdin: BinaryIO | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Iterator[Examination]:
+    """The examination of the request's logs; its tables and files are gone when the block ends."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="fencinglab-", ignore_cleanup_errors=True) as folder:
+        work = Path(folder)
+        with duckdb.connect() as con:
+            con.execute(f"set memory_limit = '{MEMORY}'")
+            con.execute("set temp_directory = ?", [str(work / "spill")])
+            con.execute("set enable_progress_bar = false")
+            log = read.read(
+                con, request.logs, request.mapping, work,
+                form=request.form, filters=request.filters, stdin=stdin, progress=progress,
+            )  # fmt: skip
+            progress(f"judging {log.entries.audited:,} records")
+            audit.judge_all(con, skew=request.mapping.skew, retention=request.mapping.retention)
+            judged = audit.assess(con, request.declared, never=log.never, set_aside=log.entries.set_aside)
+            progress("gathering the evidence")
+            processes = evidence.processes(con)
+            command = request.command
+            if request.redact:
+                log, command = _redacted(con, log, command, request)
+            yield Examination(
+                con, log, judged, report.build(con, log, judged, processes=processes, command=command, options=request.options)
+            )
+
+
+def _redacted(
+    con: duckdb.DuckDBPyConnection, log: read.Log, command: Sequence[str], request: Request
+) -> tuple[read.Log, tuple[str, ...]]:
+    """Every identity replaced by a number of its first appearance: in the table `history`, file names and the command.
+
+    It is done once and below everything that is drawn or written, so that nothing above can leak one.
+    """
+    for name, columns in {
+        "resource": ("resource", "lease"), "worker": ("writer", "before_holder", "after_holder"),
+        "operation": ("operation",), "alert": ("alert",), "scope": ("order_scope",),
+    }.items():  # fmt: skip
+        values = " union all ".join(f"select {c} as value, rowid as first from history" for c in columns)
+        con.execute(f"""create or replace temp table pseudonyms as
+            select value, '{name}-' || row_number() over (order by min(first), value) as pseudonym
+            from ({values}) where value is not null and value <> '' group by value""")
+        for column in columns:
+            con.execute(f"update history set {column} = pseudonym from pseudonyms where {column} = value")
+    words = ", ".join(f"'{reason}'" for reason in REASONS)
+    con.execute(f"update history set reason = null where reason not in ({words})")
+    names = {file.name: f"file-{i}" for i, file in enumerate(log.files, 1)}
+
+    def renamed(source: str) -> str:
+        name, colon, line = source.rpartition(":")
+        return names.get(name, "file") + colon + line
+
+    con.execute("create or replace temp table renamed (name varchar, pseudonym varchar)")
+    con.executemany("insert into renamed values (?, ?)", list(names.items()))
+    con.execute("""update history set source = pseudonym || substr(source, length(name) + 1) from renamed
+        where starts_with(source, name || ':')""")
+    hidden = {*request.logs, request.filters.resource, request.filters.key_prefix}
+    return (
+        log._replace(
+            files=tuple(f._replace(name=names[f.name]) for f in log.files),
+            paths=tuple(f._replace(name=names.get(f.name, "file")) for f in log.paths),
+            set_aside=tuple(a._replace(source=renamed(a.source)) for a in log.set_aside),
+        ),
+        tuple("(redacted)" if word in hidden else word for word in command),
+    )
+
+
+def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
+    """The request that options say in the words of the command line; a word that is not allowed is a UsageError."""
+    maps = [m.strip() for m in re.split(r"[,;](?=\s*\w+=|[^,;=]*\.toml)", options.get("map", "")) if m.strip()]
+    toml = [m for m in maps if m.endswith(".toml") and "=" not in m]
+    spec = mapping.load(toml[0]) if toml else mapping.MappingSpec()
+    fields = mapping.parse_fields(m for m in maps if m not in toml)
+    spec = replace(spec, fields={**spec.fields, **fields})
+    if terminal := options.get("terminal"):
+        spec = replace(spec, terminal=() if terminal == "none" else _listed(terminal))
+    for name in ("rising", "protect"):
+        if value := options.get(name):
+            spec = replace(spec, **{name: _listed(value)})
+    if order := options.get("order"):
+        if order != "lines":
+            raise UsageError(f"--order {order}: allowed is `lines` (the lines of each file are in the receiver's order); a field is mapped by --map order_key=FIELD")
+        spec = replace(spec, order=order)
+    for name in ("retention", "skew"):
+        if value := options.get(name):
+            spec = replace(spec, **{name: mapping.parse_duration(value, f"--{name}")})
+    declared = audit.Declared(
+        skip=_allowed("skip", options, tuple(BY_NAME)),
+        no_terminal=spec.terminal == (),
+        fail_on=_allowed("fail_on", options, CLASSES[:3]),
+        require_order=bool(_allowed("require", options, ("order",))),
+        require_exercised=bool(options.get("require_exercised")),
+        accept=_allowed("accept", options, tuple(audit.ACCEPTABLE)),
+    )
+    return Request(
+        logs=tuple(logs), mapping=spec, declared=declared, form=options.get("format") or None,
+        filters=read.Filters(*(options.get(name) or None for name in read.Filters._fields)),
+        redact=bool(options.get("redact")),
+        options={k: "(redacted)" if options.get("redact") and k in ("resource", "key_prefix") else v for k, v in options.items()},
+    )  # fmt: skip
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _allowed(option: str, options: dict[str, str], allowed: Sequence[str]) -> frozenset[str]:
+    words = _listed(options.get(option, ""))
+    for word in words:
+        if word not in allowed:
+            raise UsageError(f"--{option.replace('_', '-')} {word}: allowed: {', '.join(allowed)}")
+    return frozenset(words)
+
+
+def audit_logs(logs: Sequence[str], **options: Any) -> dict[str, Any]:
+    """The report of an audit of these logs; options are those of `fencinglab audit`, as text ("" = not said).
+
+    See `report.build` for the dictionary. Raises UsageError or InputError where the command line would exit 2.
+    """
+    words = {name: str(value) for name, value in options.items() if value not in ("", None, False)}
+    request = request_of(logs, words)
+    told = [f"--{name.replace('_', '-')}" + (f"={value}" if value != "True" else "") for name, value in words.items()]
+    with examine(replace(request, command=("fencinglab", "audit", *logs, *told))) as examination:
+        return examination.report

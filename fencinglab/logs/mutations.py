@@ -1,0 +1,158 @@
+"""From the mapped fields of log entries, as text, to history rows: what lines and tables have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib.resources import files as resources
+from typing import TYPE_CHECKING, NamedTuple
+
+from fencinglab import history
+from fencinglab.errors import InputError
+from fencinglab.logs import words
+from fencinglab.logs.carry import carry
+from fencinglab.logs.inputs import KEPT, SetAside
+from fencinglab.logs.mapping import FIELDS, MappingSpec, plain
+from fencinglab.logs.unwrap import text
+
+if TYPE_CHECKING:
+    import duckdb
+
+NEVER = frozenset({"before_image", "after_image", "before_version", "fell", "token_width"})
+COLUMNS = tuple(name for name, field in FIELDS.items() if field.line)
+MOST_SET_ASIDE = 500_000  # they are held in memory
+
+_SQL = resources("fencinglab.logs").joinpath("mutations.sql").read_text(encoding="utf-8")
+_EVENT_IDS = ("@ptr", "eventid", "insertid")
+_ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"  # how loggers write a number that is not there
+_ERRORS = ("error", "err", "errorcode", "exception")  # as the decision, `true` means that there was one
+_NUMBER = "[+-]?[0-9][0-9., _''eE+-]*"
+_SEQUENCE = "[0-9]+([.][0-9]*)?([eE][+]?[0-9]+)?"
+
+
+class Read(NamedTuple):
+    """What a reader gives: a table of history rows, and what is not in it."""
+
+    table: str  # the history's columns, and `event_id` by which duplicates are told (text or null)
+    records: int
+    set_aside: list[SetAside]
+    never: frozenset[str] = NEVER  # history columns that this format can never show
+    notes: tuple[str, ...] = ()
+    filtered: int = 0  # records that report no mutation; they are not in the table
+    blank: int = 0  # lines; with those that inputs.py emptied
+    beside: int = 0  # lines that are no entry: headers, further lines of a quoted value
+    identity: bool = False  # tokens are identities: `token` is null, order rules cannot be decided
+
+
+def wanted(spec: MappingSpec, names: Iterable[str]) -> list[str]:
+    """Those of the names that the mapping reads, and an event id."""
+    names = list(dict.fromkeys(names))
+    mapped = {name for column in COLUMNS for name in fields_of(spec, column)}
+    return [name for name in names if name in mapped or name == _event_id(names)]
+
+
+def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], key: str) -> str:
+    """SQL: `event_id` and one text for each of COLUMNS; `get` gives the SQL of a field's text.
+
+    Several fields make one resource (joined by `/`) or one value (hashed together); of other columns the
+    first that is there counts. Empty texts are null, except that an empty `before_holder` is nobody.
+    """
+    event_id = _event_id(names)
+    made = {"event_id": get(event_id) if event_id else "null::varchar"}
+    for column in COLUMNS:
+        given = [get(name) for name in fields_of(spec, column)]
+        one = given[0] if len(given) == 1 else f"coalesce({', '.join(given)})" if given else "null::varchar"
+        match column:
+            case _ if not given or column == "before_holder":
+                made[column] = one
+            case "resource":
+                made[column] = f"nullif({text('/').join(f' || {g} || ' for g in given).strip(' |')}, '')"
+            case "value":
+                made[column] = f"case when {one} is not null then keyed({text(key)}, concat({', chr(31), '.join(given)})) end"
+            case "token" | "order_key":
+                made[column] = f"case when lower({one}) not in {_ABSENT} then trim({one}) end"
+            case "decision" if plain(fields_of(spec, column)[0].rpartition(".")[2]) in _ERRORS:
+                made[column] = f"case {one} when 'true' then 'error' when 'false' then 'ok' else nullif({one}, '') end"
+            case _:
+                made[column] = f"nullif({one}, '')"
+    return ", ".join(f'{sql} as "{column}"' for column, sql in made.items())
+
+
+def fields_of(spec: MappingSpec, column: str) -> list[str]:
+    """The fields that are mapped to a column."""
+    return (spec.get(column) or "").split(",") if spec.get(column) else []
+
+
+def _event_id(names: Iterable[str]) -> str | None:
+    found = {plain(name): name for name in names}
+    return next((found[known] for known in _EVENT_IDS if known in found), None)
+
+
+def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: str | None = None) -> Read:
+    """The history rows of the relation `entries` (see mutations.sql) as a new table.
+
+    `raw` is the SQL of (place, text), asked for set-aside entries that bring no raw text of their own.
+    """
+    total, tokens, names, keys, no_keys = con.execute(f"""select count(*),
+        count(token) filter (fault is null),
+        count(*) filter (fault is null and not regexp_full_match(token, '{_NUMBER}')),
+        count(order_key) filter (fault is null),
+        count(*) filter (fault is null and not regexp_full_match(order_key, '{_SEQUENCE}')) from entries""").fetchall()[0]
+    identity = 2 * names > tokens
+    order = "line" if spec.order == "lines" else "key" if keys and 2 * no_keys <= keys else None
+    settings = {
+        "identity": str(identity),
+        "order_by": f"{text(order) if order else 'null'}::varchar",
+        "terminal": f"[{', '.join(map(text, spec.terminal or ()))}]::varchar[]",
+        "events": str(spec.get("kind") is not None),
+        "nameless": text(f"no value in {spec.get('resource')}, the mapped resource"),
+    }
+    con.execute(f"create or replace temp table settings as select {', '.join(f'{v} as {k}' for k, v in settings.items())}")
+    meant = words.meanings("(select distinct kind, decision, outcome, reason from entries)")
+    con.execute(f"create or replace temp table meant as {meant}")
+    con.execute(f"""create or replace temp table {table} as
+        select *, ''::varchar as event_id, 0::utinyint as remarks from ({history.select({}, "range(0)")})""")
+    con.execute(f"""insert into {table} by name
+        select * exclude (scope, line, place, raw, fault, reports) from ({_SQL}) where fault is null and reports""")
+    [(kept,)] = con.execute(f"select count(*) from {table}").fetchall()
+    notes = list(_notes(con, table, spec))
+    if identity:
+        notes.append(f"`{spec.get('token')}` holds identities, not numbers: order rules cannot be decided")
+    if keys and order is None:
+        notes.append(f"`{spec.get('order_key')}` holds no numbers: it gives no order")
+    if order:
+        con.execute(f"create or replace temp table {table} as {carry(f'select * exclude (remarks) from {table}')}")
+    else:
+        con.execute(f"alter table {table} drop column remarks")
+    aside = _set_aside(con, raw)
+    records = total - len(aside)
+    return Read(table, records, aside, notes=tuple(notes), filtered=records - kept, identity=identity)
+
+
+def _notes(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> Iterator[str]:
+    """What was read in a way that a reader of the report should know of."""
+    remarks = ", ".join(f"count(*) filter (remarks & {1 << bit} <> 0)" for bit in range(6))
+    *times, zoneless, unnamed = con.execute(f"select {remarks} from {table}").fetchall()[0]
+    for column, count in zip(("at", "sent_at", "expires_at", "before_expires_at"), times, strict=True):
+        if count:
+            yield f"{count:,} times in `{spec.get(column)}` cannot be read and are taken as not known"
+    if zoneless:
+        yield f"{zoneless:,} times are written without a zone and were read as UTC"
+    if unnamed:
+        common = con.execute("""select kind, count(*) as times from entries join meant on kind_text = kind
+            where meant.kind is null and named and fault is null group by all order by times desc, 1 limit 5""").fetchall()
+        listed = ", ".join(f"{name[:40]} {times:,}" for name, times in common) or "sentences"
+        yield f"{unnamed:,} lines were read as writes though `{spec.get('kind')}` has no word that says so: {listed}"
+
+
+def _set_aside(con: duckdb.DuckDBPyConnection, raw: str | None) -> list[SetAside]:
+    """What mutations.sql finds fault with, in the order of the files."""
+    con.execute(f"""create or replace temp table unread as
+        select scope, line, source, fault, place, raw from ({_SQL}) where fault is not null""")
+    [(count, elsewhere)] = con.execute("select count(*), count(place) from unread").fetchall()
+    if count > MOST_SET_ASIDE:
+        source, fault = con.execute("select source, fault from unread order by scope, line limit 1").fetchall()[0]
+        raise InputError(f"{source}: {count:,} entries cannot be read, this one because of: {fault}; is it another format, or another --map?")
+    joined = f"left join ({raw}) as found on found.place = unread.place" if raw and elsewhere else "cross join (select null as text) as found"
+    rows = con.execute(f"""select source, fault, left(coalesce(raw, found.text, ''), {KEPT}) from unread {joined}
+        order by scope, line""").fetchall()
+    return [SetAside(source, fault, begin.encode()[:KEPT]) for source, fault, begin in rows]

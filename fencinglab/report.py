@@ -1,0 +1,235 @@
+"""The report of an audit: one dictionary, and its renderings as screen, files and page.
+
+`build` gathers everything that any rendering shows; `redact` replaces every identity in it once, so that
+no rendering can leak one. Nothing here judges and nothing carries payloads.
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import fencinglab
+from fencinglab.audit import evidence
+from fencinglab.audit.audit import Audit, Result
+from fencinglab.audit.rules import CLASSES
+from fencinglab.logs import mapping, read
+
+if TYPE_CHECKING:
+    import duckdb
+
+SCHEMA = "fencinglab.audit/1"
+SHOWN = 20  # rows a rule in report.json; findings.csv has all of them
+WORST = 5  # resources whose history is drawn
+
+
+def build(
+    con: duckdb.DuckDBPyConnection,
+    log: read.Log,
+    audit: Audit,
+    *,
+    processes: dict[str, bool],
+    command: Sequence[str],
+    options: dict[str, str],
+) -> dict[str, Any]:
+    """The report as plain data (JSON types, times as ISO text): the whole of what report.json documents."""
+    found = evidence.findings(con, audit, SHOWN)
+    affected = evidence.resources(con)
+    open_core = [r for r in audit.results if r.rule.core and r.status == "unknown" and r.undecided]
+    open_rows = {r.rule.name: evidence.undecided(con, r.rule.name, SHOWN) for r in open_core}
+    _place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
+    suspects = [r for r in affected if r["undecided"] and r["takeovers"]] or [r for r in affected if r["undecided"]]
+    lines = evidence.decision_rule(audit)
+    report = {
+        "schema": SCHEMA,
+        "verdict": audit.verdict,
+        "exit_code": audit.exit_code,
+        "headline": headline(audit, suspects, log),
+        "first": first(audit, found),
+        "reasons": [{"name": name, "sentence": text} for name, text in audit.reasons],
+        "entries": log.entries._asdict(),
+        "counts": evidence.counts(con) | {"matched": log.matched},
+        "decision_rule": [line | {"command": _command(log, line, found)} for line in lines],
+        "rules": [
+            {
+                "name": r.rule.name, "title": r.rule.title, "class": r.group, "core": r.rule.core, "status": r.status,
+                "count": r.count, "cases": r.cases, "undecided": r.undecided, "missing": list(r.missing),
+                "advice": r.rule.advice, "rows": found.get(r.rule.name, open_rows.get(r.rule.name, [])),
+            }
+            for r in audit.results
+        ],
+        "to_record": to_record(audit),
+        "record": [{"field": name, "meaning": meaning} for name, meaning in evidence.RECORD],
+        "snippets": dict(evidence.SNIPPETS),
+        "brief": brief(audit, found, log),
+        "processes": [{"name": name, "seen": seen} for name, seen in processes.items()],
+        "suspects": suspects[:SHOWN],
+        "affected": affected[:SHOWN],
+        "affected_count": len(affected),
+        "writers": evidence.writers(con, SHOWN),
+        "can_see": evidence.sees(con, log.never),
+        "statuses": evidence.statuses(con),
+        "timeline": history_rows(con, [r["resource"] for r in affected[:WORST]]),
+        "rejections": rejections(con),
+        "set_aside": [
+            {"reason": reason, "count": count, "first": next(a.source for a in log.set_aside if a.reason == reason)}
+            for reason, count in Counter(a.reason for a in log.set_aside).most_common(SHOWN)
+        ],
+        "notes": list(log.notes),
+        "inputs": [
+            {"name": f.name, "format": f.detected.format, "sha256": f.sha256, "size": f.size, "lines": f.lines}
+            for f in log.files
+        ],
+        "mapping": {
+            name: {"fields": dict(spec.fields), "recognised": sorted(spec.recognised)} | mapping.settings(spec)
+            for name, spec in log.mappings.items()
+        },
+        "options": dict(options),
+        "command": shlex.join(command),
+        "versions": {"fencinglab": fencinglab.__version__, "python": platform.python_version()},
+    }
+    return _plain(report)
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON types; times are ISO text in UTC, whole numbers beyond 2^53 are text."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds" if value.microsecond else "seconds") + "Z"
+    if isinstance(value, bool | str | float) or value is None:
+        return value
+    number = int(value)
+    return number if abs(number) <= 1 << 53 else str(number)
+
+
+def _place(con: duckdb.DuckDBPyConnection, log: read.Log, rows: list[dict[str, Any]]) -> None:
+    placed = read.place(con, log, {row["row_id"] for row in rows})
+    for row in rows:
+        row["source"] = placed.get(row.pop("row_id"), row["source"])
+
+
+def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log) -> str:
+    """The first line of every rendering: the verdict in words that a tired person understands, naming nobody."""
+    if audit.verdict == "violated":
+        worst, *others = _failing(audit)
+        more = f", and {len(others)} more {'rule' if len(others) == 1 else 'rules'} broken" if others else ""
+        return f"Violated: {worst.rule.title}, {_times(worst.count)}{more}."
+    if audit.verdict == "holds":
+        idle = [r.rule.name for r in audit.results if r.rule.core and r.status == "idle"]
+        untested = f" Not put to the test here: {', '.join(idle)}." if idle else ""
+        return f"Holds: none of {audit.exercised:,} writes after a grant came from a worker that had lost its lease.{untested}"
+    why = _why_open(audit, log)
+    if suspects:
+        count = len(suspects)
+        noun, was, these = ("resource", "was", "it") if count == 1 else ("resources", "were", "these")
+        return f"No proof either way: {why}. {count:,} {noun} changed hands and {was} written afterwards: look at {these} first."
+    return f"No proof either way: {why}."
+
+
+def first(audit: Audit, found: dict[str, list[dict[str, Any]]]) -> str | None:
+    """The first row behind a violated verdict, in a sentence with its resource and source."""
+    if audit.verdict != "violated":
+        return None
+    row = found[_failing(audit)[0].rule.name][0]
+    return f"{row['says']} ({row['resource']}, {row['source']})"
+
+
+def _failing(audit: Audit) -> list[Result]:
+    """The rules that make the verdict, the one to name first in front: stale writes, core rules, frequent ones."""
+    violated = [r for r in audit.results if r.status == "violated" and r.group != "evidence"]
+    worst = next(g for g in CLASSES if any(r.group == g for r in violated))
+    return sorted(
+        (r for r in violated if r.group == worst),
+        key=lambda r: (r.rule.name not in evidence.STALE, not r.rule.core, -r.count),
+    )
+
+
+def _why_open(audit: Audit, log: read.Log) -> str:
+    what = "the stream" if set(log.mappings) == {"dynamodb-stream"} else "the log"
+    missing = {column for r in audit.results if r.rule.core for need in r.missing for column in need.split("|")}
+    if "fenced" in missing or "token" in missing:
+        return f"{what} does not say which token a write carried"
+    if "order_key" in missing or audit.of("order_unknown").count:
+        return f"{what} does not say in which order the receiver decided"
+    if "after_terminal" in missing:
+        return "which statuses are final is not declared (--terminal)"
+    return audit.reasons[0][1] if audit.reasons else "nothing was decided"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def _command(log: read.Log, line: dict[str, Any], found: dict[str, list[dict[str, Any]]]) -> str:
+    """The command that shows the evidence of a line of the decision rule, or that would decide it."""
+    files = shlex.join([f.name for f in log.files[:3]]) + (" …" if len(log.files) > 3 else "")
+    rows = [row for name in line["broken"] for row in found.get(name, [])]
+    return f"fencinglab audit {files}" + (f" --resource {shlex.quote(rows[0]['resource'])}" if rows else "")
+
+
+def to_record(audit: Audit) -> list[dict[str, str]]:
+    """[{column, rules, stream, line}] of what to record so that undecided core rules can be decided."""
+    wanted: dict[str, list[str]] = {}
+    for result in audit.results:
+        if result.rule.core and result.status in ("unknown", "not_visible"):
+            for need in result.missing:
+                wanted.setdefault(need.split("|")[0], []).append(result.rule.name)
+    return [
+        {"column": column, "rules": ", ".join(rules)} | evidence.TO_RECORD[column]._asdict() for column, rules in wanted.items()
+    ]
+
+
+def brief(audit: Audit, found: dict[str, list[dict[str, Any]]], log: read.Log) -> list[dict[str, Any]]:
+    """[{name, value, hint}] of an incident brief; value None is a blank that somebody must fill in."""
+    violated = [r for r in audit.results if r.status == "violated" and r.group == "unsafe"]
+    observed = "; ".join(f"{r.rule.title} ({_times(r.count)})" for r in violated) or None
+    rows = [row for r in violated for row in found[r.rule.name]]
+    evidence_at = ", ".join(dict.fromkeys(row["source"] for row in rows[:3])) or ", ".join(f.name for f in log.files[:3])
+    return [
+        {"name": "affected versions", "value": None, "hint": "of the workers, the deployment and the table's schema"},
+        {"name": "exact workflow", "value": None, "hint": "which job, started by what, for whom"},
+        {"name": "observed result", "value": observed, "hint": "what was seen, not what is believed"},
+        {"name": "business impact", "value": None, "hint": "what a customer saw or was charged"},
+        {"name": "evidence", "value": evidence_at, "hint": "where it lies; keep the logs as they are"},
+        {"name": "temporary control", "value": None, "hint": violated[0].rule.advice if violated else "what limits the harm until the fix"},
+        {"name": "named owner", "value": None, "hint": "one person"},
+        {"name": "next review", "value": None, "hint": "a time"},
+    ]
+
+
+def history_rows(con: duckdb.DuckDBPyConnection, resources: Sequence[str], limit: int = 400) -> list[dict[str, Any]]:
+    """The rows of these resources in order, at most `limit` each: what the token chart draws."""
+    columns = ("resource", "order_key", "at", "kind", "writer", "token", "decision", "after_token", "before_token", "after_holder", "after_terminal")
+    broken = " or ".join(f"{name} = 1" for name in evidence.UNSAFE)
+    open_ = " or ".join(f"{name} = -1" for name in evidence.CORE)
+    relation = con.execute(f"""
+        select * from (
+            select {", ".join(f'history."{c}"' for c in columns)}, coalesce({broken}, false) as broken, coalesce({open_}, false) as undecided,
+                row_number() over (partition by history.resource order by order_scope, order_key, verdicts.row_id) as step
+            from history join verdicts on verdicts.row_id = history.rowid
+            where history.resource in (select unnest(?::varchar[])))
+        where step <= {limit} order by list_position(?::varchar[], resource), step""", [list(resources), list(resources)])
+    names = [d[0] for d in relation.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
+
+
+def rejections(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """[{at, stale, late, done, own, other}] of rejections over time, in at most sixty equal steps."""
+    rules = {"stale": "rejected_stale", "late": "rejected_late", "done": "rejected_done", "own": "own_success_rejected"}
+    sums = ", ".join(f"count(*) filter ({rule} = 1) as {name}" for name, rule in rules.items())
+    none = " and ".join(f"{rule} is distinct from 1" for rule in rules.values())
+    relation = con.sql(f"""
+        with refused as (select history."at" as moment, verdicts.* from history join verdicts on verdicts.row_id = history.rowid
+            where rejected_stale is not null and history."at" is not null),
+        span as (select min(moment) as first, greatest(epoch(max(moment)) - epoch(min(moment)), 1) / 60 as step from refused)
+        select to_timestamp(epoch(first) + step * least(floor((epoch(moment) - epoch(first)) / step), 59))::timestamp as "at",
+            {sums}, count(*) filter ({none}) as other
+        from refused, span group by all order by 1""")
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]

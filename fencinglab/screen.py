@@ -1,0 +1,144 @@
+"""The report as text: what the terminal shows, one resource's story, and the lines for a ticket.
+
+Text from logs is made inert here: control characters and line ends become visible marks, long words are cut.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+WIDTH = 100
+_MARKS = {
+    "violated": "✕ violated", "holds": "● holds", "idle": "· idle", "unknown": "○ unknown",
+    "not_visible": "○ not visible", "not_applicable": "· not applicable",
+}  # fmt: skip
+
+
+def inert(text: Any, width: int = 80) -> str:
+    """The text on one line without control characters, cut to `width` characters."""
+    line = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", "\N{REPLACEMENT CHARACTER}", str(text))
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def screen(report: dict[str, Any]) -> str:
+    """What `fencinglab audit` prints: the sentence, the suspects worst first, then what it rests on."""
+    parts = [_verdict(report), _found(report), _suspects(report), _decision(report), _rules(report), _basis(report)]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _verdict(report: dict[str, Any]) -> list[str]:
+    return [inert(report["headline"], 400)] + ([f"First: {inert(report['first'], 400)}."] if report["first"] else [])
+
+
+def _found(report: dict[str, Any]) -> list[str]:
+    lines = []
+    for rule in _violated(report, ("unsafe", "window")):
+        lines.append(f"{rule['name']} ({rule['class']}): {rule['title']} - {rule['count']:,} of {rule['cases']:,} cases")
+        for row in rule["rows"][:3]:
+            at = f" at {row['at']}" if row["at"] else ""
+            lines.append(f"    {inert(row['resource'], 60)}  {inert(row['says'], 120)}{at}  [{inert(row['source'])}]")
+        if rule["count"] > 3:
+            lines.append(f"    … and {rule['count'] - 3:,} more")
+        lines.append(f"    fix: {rule['advice']}")
+    return lines
+
+
+def _suspects(report: dict[str, Any]) -> list[str]:
+    if not report["suspects"]:
+        return []
+    lines = ["Changed hands and could not be decided, worst first:"]
+    for row in report["suspects"][:5]:
+        lines.append(f"    {inert(row['resource'], 60)}  {row['takeovers']:,} takeovers, {row['undecided']:,} open writes, last seen {row['last_seen']}")
+    lines += [f"To decide it: {item['stream']} (in a log line: {item['line']})" for item in report["to_record"]]
+    return lines
+
+
+def _decision(report: dict[str, Any]) -> list[str]:
+    return [f"{_MARKS[line['status']]:<17}{line['line']}" for line in report["decision_rule"]]
+
+
+def _rules(report: dict[str, Any]) -> list[str]:
+    """The other rules in one line a status."""
+    lines = []
+    cost = _violated(report, ("cost",))
+    evidence = _violated(report, ("evidence",))
+    for title, rules in (("Cost", cost), ("The log itself", evidence)):
+        lines += [f"{title}: {rule['title']} - {rule['count']:,} of {rule['cases']:,}" for rule in rules]
+    by_status: dict[str, list[str]] = {}
+    for rule in report["rules"]:
+        by_status.setdefault(rule["status"], []).append(rule["name"])
+    for status, word in (("idle", "No case here"), ("unknown", "Not decided"), ("not_visible", "Never visible in this format")):
+        if names := by_status.get(status):
+            lines.append(f"{word}: {', '.join(names)}")
+    return lines
+
+
+def _basis(report: dict[str, Any]) -> list[str]:
+    e, c = report["entries"], report["counts"]
+    lines = [
+        f"Read {e['read']:,} entries = {e['records']:,} records + {e['blank']:,} blank + {e['set_aside']:,} set aside; "
+        f"{e['records']:,} records = {e['audited']:,} audited + {e['duplicates']:,} duplicates + {e['filtered']:,} filtered.",
+        f"{c['grants']:,} grants, {c['takeovers']:,} takeovers, {c['writes']:,} accepted writes, {c['unrelated']:,} unrelated changes, "
+        f"{c['contention']:,} failed acquires (contention).",
+    ]
+    for form in sorted({f["format"] for f in report["inputs"]}):
+        lines.append(f"Format: {form}")
+    for mapping in report["mapping"].values():
+        fields = [f"{k}={v}" + ("" if k in mapping["recognised"] else " (said)") for k, v in mapping["fields"].items()]
+        lines.append(f"Mapped: {inert(', '.join(fields), 600)}")
+        if "terminal" not in mapping and report["statuses"]:
+            lines.append(_proposal(report))
+    lines += [f"Set aside {s['count']:,}: {inert(s['reason'], 120)}, first {inert(s['first'])}" for s in report["set_aside"]]
+    lines += [f"Note: {inert(note, 200)}" for note in report["notes"]]
+    cannot = [row["question"] for row in report["can_see"] if row["answer"] != "yes"]
+    if cannot:
+        lines.append(f"This log does not show: {', '.join(cannot)}.")
+    return lines
+
+
+def _proposal(report: dict[str, Any]) -> str:
+    """Which statuses look final, as an option to paste."""
+    seen = [f"{inert(s['status'], 30)}: entered {s['entered']:,} times, left {s['left']:,}" for s in report["statuses"][:8]]
+    final = [s["status"] for s in report["statuses"] if s["entered"] and s["left"] * 20 <= s["entered"]]
+    option = f"--terminal {inert(','.join(final), 200)}" if final else "--terminal none"
+    return f"Statuses ({'; '.join(seen)}): which are final is not declared; add {option}"
+
+
+def _violated(report: dict[str, Any], groups: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [r for g in groups for r in report["rules"] if r["status"] == "violated" and r["class"] == g]
+
+
+def story(rows: list[dict[str, Any]], resource: str) -> str:
+    """One resource's rows as a list: the write, the token it carried, its grant and expiry, the newer grant."""
+    lines = [f"The story of {inert(resource)}:"]
+    for row in rows:
+        token = f" with {row['token']}" if row["token"] is not None else ""
+        granted = f"; granted {row['granted_at']}" if row["granted_at"] and row["kind"] != "grant" else ""
+        expires = f", runs out {row['expires_at']}" if row["expires_at"] else ""
+        newer = f"; newer: {row['newer_token']} to {row['newer_holder']} at {row['newer_at']}" if row["newer_token"] and row["broken"] else ""
+        status = f" -> {row['after_status']}" if row["after_status"] and row["after_status"] != row["before_status"] else ""
+        refused = "" if row["decision"] == "accepted" else f" {row['decision']}" + (f" ({row['reason']})" if row["reason"] else "")
+        broken = f"  ✕ {row['broken']}" if row["broken"] else ""
+        who = row["writer"] or "somebody"
+        lines.append(inert(f"  {row['at'] or '(no time)'}  {row['kind']} by {who}{token}{status}{refused}{granted}{expires}{newer}{broken}", 300))
+    return "\n".join(lines) + "\n"
+
+
+def summary(report: dict[str, Any]) -> str:
+    """At most fifteen lines of Markdown for a ticket; they name nobody."""
+    e = report["entries"]
+    lines = [f"**{_escape(report['headline'])}**", ""]
+    for line in report["decision_rule"]:
+        broken = f" ({', '.join(line['broken'])})" if line["broken"] else ""
+        lines.append(f"- {line['line']}: {line['status'].replace('_', ' ')}{broken}")
+    for rule in _violated(report, ("unsafe",))[:3]:
+        lines.append(f"- {rule['name']}: {rule['count']:,} of {rule['cases']:,} cases; fix: {_escape(rule['advice'])}")
+    lines.append("")
+    lines.append(f"{e['audited']:,} of {e['read']:,} entries audited, {e['set_aside']:,} set aside; verdict {report['verdict']}, exit {report['exit_code']}.")
+    lines.append(f"fencinglab {report['versions']['fencinglab']}; details in report.html.")
+    return "\n".join(lines[:15]) + "\n"
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", inert(text, 400))

@@ -21,7 +21,9 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all verbs."""
-    top = _Parser(prog="fencinglab", description="Which writes had no right to be made, and which could be.", allow_abbrev=False)
+    top = _Parser(
+        prog="fencinglab", description="Which writes had no right to be made, and which could be.", allow_abbrev=False
+    )
     top.add_argument("--version", action="version", version=f"fencinglab {fencinglab.__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB")
     audit = verbs.add_parser(
@@ -32,19 +34,29 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     audit.add_argument("logs", nargs="+", metavar="LOG", help="files, folders, or - for standard input")
     out = audit.add_argument_group("what it writes")
-    out.add_argument("--out", metavar="DIR", help="write report.json, findings.csv, affected.csv, summary.md, report.html")
+    out.add_argument(
+        "--out", metavar="DIR", help="write report.json, findings.csv, affected.csv, summary.md, report.html"
+    )
     out.add_argument("--notebook", action="store_true", help="with --out: also the executed notebook")
     out.add_argument("--redact", action="store_true", help="replace every identity by a number, everywhere")
     out.add_argument("--save-map", metavar="FILE", help="write the mapping as TOML, to give to --map later")
     out.add_argument("--quiet", action="store_true", help="no progress on the terminal")
     what = audit.add_argument_group("what the log means")
-    what.add_argument("--map", action="append", default=[], metavar="COLUMN=FIELD", help="which field fills a column, or a TOML file; COLUMN=none takes one away")
+    what.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="COLUMN=FIELD",
+        help="which field fills a column, or a TOML file; COLUMN=none takes one away",
+    )
     what.add_argument("--format", metavar="NAME", help="instead of what is detected from the content")
     what.add_argument("--terminal", metavar="A,B", help="the statuses that nothing leaves, or none")
     what.add_argument("--rising", metavar="A,B", help="fields that may only rise")
     what.add_argument("--protect", metavar="A,B", help="fields that only the holder may change, beside the mapped ones")
     what.add_argument("--order", metavar="lines", help="the lines of each file are in the receiver's order")
-    what.add_argument("--retention", metavar="TIME", help="how long a finished item must stay before TTL removes it, such as 7d")
+    what.add_argument(
+        "--retention", metavar="TIME", help="how long a finished item must stay before TTL removes it, such as 7d"
+    )
     what.add_argument("--skew", metavar="TIME", help="how far clocks may differ, such as 500ms (default 0s)")
     some = audit.add_argument_group("which records")
     some.add_argument("--since", metavar="TIME", help="from this time on (UTC)")
@@ -53,10 +65,16 @@ def parser() -> argparse.ArgumentParser:
     some.add_argument("--resource", metavar="KEY", help="one resource, and its story as a list")
     verdict = audit.add_argument_group("what counts")
     verdict.add_argument("--fail-on", metavar="CLASS", help="exit 1 for window or cost too")
-    verdict.add_argument("--require", metavar="order", help="the weaker requirement: a stale write before the newer holder's first write is no failure")
+    verdict.add_argument(
+        "--require",
+        metavar="order",
+        help="the weaker requirement: a stale write before the newer holder's first write is no failure",
+    )
     verdict.add_argument("--require-exercised", action="store_true", help="exit 3 when a core rule had no case")
     verdict.add_argument("--skip", metavar="RULE,…", help="rules that do not apply here")
-    verdict.add_argument("--accept", metavar="REASON,…", help="exit 0 in spite of unknown, set-aside, broken-chain; the verdict stays")
+    verdict.add_argument(
+        "--accept", metavar="REASON,…", help="exit 0 in spite of unknown, set-aside, broken-chain; the verdict stays"
+    )
     return top
 
 
@@ -101,7 +119,9 @@ def _audit(options: argparse.Namespace, words: Sequence[str]) -> int:
         if request.filters.resource:
             from fencinglab.audit import evidence
 
-            for resource in dict.fromkeys(row["resource"] for row in done.report["timeline"]) or [request.filters.resource]:
+            for resource in dict.fromkeys(row["resource"] for row in done.report["timeline"]) or [
+                request.filters.resource
+            ]:
                 sys.stdout.write("\n" + screen.story(evidence.story(done.con, resource, 500), resource))
         if options.save_map:
             _save_map(done.log.mappings, options.save_map)
@@ -115,7 +135,9 @@ def _save_map(mappings: dict[str, Any], target: str) -> None:
     from fencinglab.logs import mapping
 
     if len(mappings) > 1:
-        raise UsageError(f"--save-map {target}: {' and '.join(mappings)} have mappings of their own; save each with its log alone")
+        raise UsageError(
+            f"--save-map {target}: {' and '.join(mappings)} have mappings of their own; save each with its log alone"
+        )
     mapping.save(next(iter(mappings.values())), target)
     print(f"The mapping is in {target}: use it by --map {target}")
 

@@ -75,7 +75,10 @@ def examine(
             if request.redact:
                 log, command = _redacted(con, log, command, request)
             yield Examination(
-                con, log, judged, report.build(con, log, judged, processes=processes, command=command, options=request.options)
+                con,
+                log,
+                judged,
+                report.build(con, log, judged, processes=processes, command=command, options=request.options),
             )
 
 
@@ -133,7 +136,9 @@ def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
             spec = replace(spec, **{name: _listed(value)})
     if order := options.get("order"):
         if order != "lines":
-            raise UsageError(f"--order {order}: allowed is `lines` (the lines of each file are in the receiver's order); a field is mapped by --map order_key=FIELD")
+            raise UsageError(
+                f"--order {order}: allowed is `lines` (the lines of each file are in the receiver's order); a field is mapped by --map order_key=FIELD"
+            )
         spec = replace(spec, order=order)
     for name in ("retention", "skew"):
         if value := options.get(name):

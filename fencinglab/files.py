@@ -37,7 +37,10 @@ def write(done: Examination, out: Path, *, private: bool) -> list[Path]:
     }
     if private and done.log.set_aside:
         contents["private/set_aside.jsonl"] = "".join(
-            json.dumps({"payload": True, "source": a.source, "reason": a.reason, "raw": a.raw.decode("utf-8", "replace")}) + "\n"
+            json.dumps(
+                {"payload": True, "source": a.source, "reason": a.reason, "raw": a.raw.decode("utf-8", "replace")}
+            )
+            + "\n"
             for a in done.log.set_aside
         )
     return place(contents, out)
@@ -59,7 +62,9 @@ def place(contents: dict[str, str], out: Path) -> list[Path]:
             (out / name).parent.mkdir(exist_ok=True)
             os.replace(staging / name, out / name)
     except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written ({error.strerror}); free the place or name another folder") from None
+        raise UsageError(
+            f"--out {out}: cannot be written ({error.strerror}); free the place or name another folder"
+        ) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return [out / name for name in contents]

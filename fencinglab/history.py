@@ -94,9 +94,7 @@ def select(expressions: Mapping[str, str], source: str) -> str:
     unknown = set(expressions) - set(NAMES)
     if unknown:
         raise KeyError(f"not a history column: {sorted(unknown)}")
-    listed = ", ".join(
-        f'cast({expressions.get(c.name, "null")} as {c.type}) as "{c.name}"' for c in COLUMNS
-    )
+    listed = ", ".join(f'cast({expressions.get(c.name, "null")} as {c.type}) as "{c.name}"' for c in COLUMNS)
     return f"select {listed} from {source}"
 
 
@@ -158,9 +156,7 @@ def frame(relation: duckdb.DuckDBPyRelation) -> pandas.DataFrame:
 def _exact(table: pandas.DataFrame) -> pandas.DataFrame:
     """The frame with big integers as text, which the cast in `select` reads back without loss."""
     exact = [c.name for c in COLUMNS if c.type in (_TOKEN, "UBIGINT") and c.name in table.columns]
-    return table.assign(
-        **{c: [None if _missing(v) else str(int(v)) for v in table[c].astype(object)] for c in exact}
-    )
+    return table.assign(**{c: [None if _missing(v) else str(int(v)) for v in table[c].astype(object)] for c in exact})
 
 
 def _missing(value: Any) -> bool:

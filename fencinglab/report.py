@@ -56,9 +56,17 @@ def build(
         "decision_rule": [line | {"command": _command(log, line, found)} for line in lines],
         "rules": [
             {
-                "name": r.rule.name, "title": r.rule.title, "class": r.group, "core": r.rule.core, "status": r.status,
-                "count": r.count, "cases": r.cases, "undecided": r.undecided, "missing": list(r.missing),
-                "advice": r.rule.advice, "rows": found.get(r.rule.name, open_rows.get(r.rule.name, [])),
+                "name": r.rule.name,
+                "title": r.rule.title,
+                "class": r.group,
+                "core": r.rule.core,
+                "status": r.status,
+                "count": r.count,
+                "cases": r.cases,
+                "undecided": r.undecided,
+                "missing": list(r.missing),
+                "advice": r.rule.advice,
+                "rows": found.get(r.rule.name, open_rows.get(r.rule.name, [])),
             }
             for r in audit.results
         ],
@@ -182,7 +190,8 @@ def to_record(audit: Audit) -> list[dict[str, str]]:
             for need in result.missing:
                 wanted.setdefault(need.split("|")[0], []).append(result.rule.name)
     return [
-        {"column": column, "rules": ", ".join(rules)} | evidence.TO_RECORD[column]._asdict() for column, rules in wanted.items()
+        {"column": column, "rules": ", ".join(rules)} | evidence.TO_RECORD[column]._asdict()
+        for column, rules in wanted.items()
     ]
 
 
@@ -191,14 +200,20 @@ def brief(audit: Audit, found: dict[str, list[dict[str, Any]]], log: read.Log) -
     violated = [r for r in audit.results if r.status == "violated" and r.group == "unsafe"]
     observed = "; ".join(f"{r.rule.title} ({_times(r.count)})" for r in violated) or None
     rows = [row for r in violated for row in found[r.rule.name]]
-    evidence_at = ", ".join(dict.fromkeys(row["source"] for row in rows[:3])) or ", ".join(f.name for f in log.files[:3])
+    evidence_at = ", ".join(dict.fromkeys(row["source"] for row in rows[:3])) or ", ".join(
+        f.name for f in log.files[:3]
+    )
     return [
         {"name": "affected versions", "value": None, "hint": "of the workers, the deployment and the table's schema"},
         {"name": "exact workflow", "value": None, "hint": "which job, started by what, for whom"},
         {"name": "observed result", "value": observed, "hint": "what was seen, not what is believed"},
         {"name": "business impact", "value": None, "hint": "what a customer saw or was charged"},
         {"name": "evidence", "value": evidence_at, "hint": "where it lies; keep the logs as they are"},
-        {"name": "temporary control", "value": None, "hint": violated[0].rule.advice if violated else "what limits the harm until the fix"},
+        {
+            "name": "temporary control",
+            "value": None,
+            "hint": violated[0].rule.advice if violated else "what limits the harm until the fix",
+        },
         {"name": "named owner", "value": None, "hint": "one person"},
         {"name": "next review", "value": None, "hint": "a time"},
     ]
@@ -206,16 +221,31 @@ def brief(audit: Audit, found: dict[str, list[dict[str, Any]]], log: read.Log) -
 
 def history_rows(con: duckdb.DuckDBPyConnection, resources: Sequence[str], limit: int = 400) -> list[dict[str, Any]]:
     """The rows of these resources in order, at most `limit` each: what the token chart draws."""
-    columns = ("resource", "order_key", "at", "kind", "writer", "token", "decision", "after_token", "before_token", "after_holder", "after_terminal")
+    columns = (
+        "resource",
+        "order_key",
+        "at",
+        "kind",
+        "writer",
+        "token",
+        "decision",
+        "after_token",
+        "before_token",
+        "after_holder",
+        "after_terminal",
+    )
     broken = " or ".join(f"{name} = 1" for name in evidence.UNSAFE)
     open_ = " or ".join(f"{name} = -1" for name in evidence.CORE)
-    relation = con.execute(f"""
+    relation = con.execute(
+        f"""
         select * from (
             select {", ".join(f'history."{c}"' for c in columns)}, coalesce({broken}, false) as broken, coalesce({open_}, false) as undecided,
                 row_number() over (partition by history.resource order by order_scope, order_key, verdicts.row_id) as step
             from history join verdicts on verdicts.row_id = history.rowid
             where history.resource in (select unnest(?::varchar[])))
-        where step <= {limit} order by list_position(?::varchar[], resource), step""", [list(resources), list(resources)])
+        where step <= {limit} order by list_position(?::varchar[], resource), step""",
+        [list(resources), list(resources)],
+    )
     names = [d[0] for d in relation.description or ()]
     return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
 

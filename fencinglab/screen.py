@@ -34,7 +34,9 @@ def _verdict(report: dict[str, Any]) -> list[str]:
 def _found(report: dict[str, Any]) -> list[str]:
     lines = []
     for rule in _violated(report, ("unsafe", "window")):
-        lines.append(f"{rule['name']} ({rule['class']}): {rule['title']} - {rule['count']:,} of {rule['cases']:,} cases")
+        lines.append(
+            f"{rule['name']} ({rule['class']}): {rule['title']} - {rule['count']:,} of {rule['cases']:,} cases"
+        )
         for row in rule["rows"][:3]:
             at = f" at {row['at']}" if row["at"] else ""
             lines.append(f"    {inert(row['resource'], 60)}  {inert(row['says'], 120)}{at}  [{inert(row['source'])}]")
@@ -49,7 +51,9 @@ def _suspects(report: dict[str, Any]) -> list[str]:
         return []
     lines = ["Changed hands and could not be decided, worst first:"]
     for row in report["suspects"][:5]:
-        lines.append(f"    {inert(row['resource'], 60)}  {row['takeovers']:,} takeovers, {row['undecided']:,} open writes, last seen {row['last_seen']}")
+        lines.append(
+            f"    {inert(row['resource'], 60)}  {row['takeovers']:,} takeovers, {row['undecided']:,} open writes, last seen {row['last_seen']}"
+        )
     lines += [f"To decide it: {item['stream']} (in a log line: {item['line']})" for item in report["to_record"]]
     return lines
 
@@ -68,7 +72,11 @@ def _rules(report: dict[str, Any]) -> list[str]:
     by_status: dict[str, list[str]] = {}
     for rule in report["rules"]:
         by_status.setdefault(rule["status"], []).append(rule["name"])
-    for status, word in (("idle", "No case here"), ("unknown", "Not decided"), ("not_visible", "Never visible in this format")):
+    for status, word in (
+        ("idle", "No case here"),
+        ("unknown", "Not decided"),
+        ("not_visible", "Never visible in this format"),
+    ):
         if names := by_status.get(status):
             lines.append(f"{word}: {', '.join(names)}")
     return lines
@@ -89,7 +97,9 @@ def _basis(report: dict[str, Any]) -> list[str]:
         lines.append(f"Mapped: {inert(', '.join(fields), 600)}")
         if "terminal" not in mapping and report["statuses"]:
             lines.append(_proposal(report))
-    lines += [f"Set aside {s['count']:,}: {inert(s['reason'], 120)}, first {inert(s['first'])}" for s in report["set_aside"]]
+    lines += [
+        f"Set aside {s['count']:,}: {inert(s['reason'], 120)}, first {inert(s['first'])}" for s in report["set_aside"]
+    ]
     lines += [f"Note: {inert(note, 200)}" for note in report["notes"]]
     cannot = [row["question"] for row in report["can_see"] if row["answer"] != "yes"]
     if cannot:
@@ -99,7 +109,9 @@ def _basis(report: dict[str, Any]) -> list[str]:
 
 def _proposal(report: dict[str, Any]) -> str:
     """Which statuses look final, as an option to paste."""
-    seen = [f"{inert(s['status'], 30)}: entered {s['entered']:,} times, left {s['left']:,}" for s in report["statuses"][:8]]
+    seen = [
+        f"{inert(s['status'], 30)}: entered {s['entered']:,} times, left {s['left']:,}" for s in report["statuses"][:8]
+    ]
     final = [s["status"] for s in report["statuses"] if s["entered"] and s["left"] * 20 <= s["entered"]]
     option = f"--terminal {inert(','.join(final), 200)}" if final else "--terminal none"
     return f"Statuses ({'; '.join(seen)}): which are final is not declared; add {option}"
@@ -116,12 +128,27 @@ def story(rows: list[dict[str, Any]], resource: str) -> str:
         token = f" with {row['token']}" if row["token"] is not None else ""
         granted = f"; granted {row['granted_at']}" if row["granted_at"] and row["kind"] != "grant" else ""
         expires = f", runs out {row['expires_at']}" if row["expires_at"] else ""
-        newer = f"; newer: {row['newer_token']} to {row['newer_holder']} at {row['newer_at']}" if row["newer_token"] and row["broken"] else ""
-        status = f" -> {row['after_status']}" if row["after_status"] and row["after_status"] != row["before_status"] else ""
-        refused = "" if row["decision"] == "accepted" else f" {row['decision']}" + (f" ({row['reason']})" if row["reason"] else "")
+        newer = (
+            f"; newer: {row['newer_token']} to {row['newer_holder']} at {row['newer_at']}"
+            if row["newer_token"] and row["broken"]
+            else ""
+        )
+        status = (
+            f" -> {row['after_status']}" if row["after_status"] and row["after_status"] != row["before_status"] else ""
+        )
+        refused = (
+            ""
+            if row["decision"] == "accepted"
+            else f" {row['decision']}" + (f" ({row['reason']})" if row["reason"] else "")
+        )
         broken = f"  ✕ {row['broken']}" if row["broken"] else ""
         who = row["writer"] or "somebody"
-        lines.append(inert(f"  {row['at'] or '(no time)'}  {row['kind']} by {who}{token}{status}{refused}{granted}{expires}{newer}{broken}", 300))
+        lines.append(
+            inert(
+                f"  {row['at'] or '(no time)'}  {row['kind']} by {who}{token}{status}{refused}{granted}{expires}{newer}{broken}",
+                300,
+            )
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -135,7 +162,9 @@ def summary(report: dict[str, Any]) -> str:
     for rule in _violated(report, ("unsafe",))[:3]:
         lines.append(f"- {rule['name']}: {rule['count']:,} of {rule['cases']:,} cases; fix: {_escape(rule['advice'])}")
     lines.append("")
-    lines.append(f"{e['audited']:,} of {e['read']:,} entries audited, {e['set_aside']:,} set aside; verdict {report['verdict']}, exit {report['exit_code']}.")
+    lines.append(
+        f"{e['audited']:,} of {e['read']:,} entries audited, {e['set_aside']:,} set aside; verdict {report['verdict']}, exit {report['exit_code']}."
+    )
     lines.append(f"fencinglab {report['versions']['fencinglab']}; details in report.html.")
     return "\n".join(lines[:15]) + "\n"
 

@@ -13,53 +13,57 @@
 -- order scope and incarnation; "earlier" means earlier in it. Rows without an order key stand in a
 -- timeline of their own, where "earlier" decides nothing: order rules give -1 there.
 
-with placed as (
+with narrow as (  -- what the windows need and no more: they sort whole rows
     select
-        events.*,
-        settings.skew + coalesce(at_precision, 0) as slack,
-        settings.retention as retention,
+        row_id, resource, order_scope, order_key, lease, token, token_width, expiry_unit, events.at as moment,
+        before_token, after_token, before_image, after_image, before_terminal, after_terminal,
+        coalesce(lease, resource) as lease_key,
         order_key is not null as ordered,
         decision = 'accepted' as accepted,
+        kind = 'grant' as granting,
         kind in ('delete', 'ttl_delete') as deleted,
-        kind not in ('grant', 'delete', 'ttl_delete', 'poll') as writes,
-        coalesce(protected, true) as guarded,
-        coalesce(lease, resource) as lease_key,
+        kind not in ('grant', 'delete', 'ttl_delete', 'poll') as writes
+    from events
+),
+
+placed as (
+    select
+        narrow.*,
         -- a birth (known to find no item) or an earlier delete starts a new incarnation
-        count(case when decision = 'accepted' and before_image = 0 then 1 end) over upto
-        + count(case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 end) over earlier
-            as incarnation,
-        max(case when decision = 'accepted' then coalesce(after_token, token, before_token) end) over earlier
-            as older_token,
+        count(case when accepted and before_image = 0 then 1 end) over upto
+        + count(case when accepted and deleted then 1 end) over earlier as incarnation,
+        max(case when accepted then coalesce(after_token, token, before_token) end) over earlier as older_token,
         lag(after_image) over (
-            partition by resource, order_scope, order_key is null order by order_key, row_id
+            partition by resource, order_scope, ordered order by order_key, row_id
         ) as previous_image,
-        max(events.at) over earlier as latest_at,
+        max(moment) over earlier as latest_at,
         min(token_width) over earlier as earlier_width,
         min(expiry_unit) over earlier as earlier_unit,
         min(case when token is not null then lease end) over earlier as least_lease,
         max(case when token is not null then lease end) over earlier as greatest_lease
-    from events cross join settings
+    from narrow
     window
         upto as (
-            partition by resource, order_scope, order_key is null order by order_key, row_id
+            partition by resource, order_scope, ordered order by order_key, row_id
             rows between unbounded preceding and current row
         ),
         earlier as (
-            partition by resource, order_scope, order_key is null order by order_key, row_id
+            partition by resource, order_scope, ordered order by order_key, row_id
             rows between unbounded preceding and 1 preceding
         )
 ),
 
 timeline as (
     select
-        placed.*,
+        row_id, lease_key, ordered, accepted, deleted, writes, incarnation,
+        older_token, previous_image, latest_at, earlier_width, earlier_unit, least_lease, greatest_lease,
         max(case when accepted and writes then token end) over earlier as written_token,
-        max(case when accepted then coalesce(after_token, case when kind = 'grant' then token end) end) over earlier
+        max(case when accepted then coalesce(after_token, case when granting then token end) end) over earlier
             as granted_token,
         min(case when accepted then coalesce(before_token, after_token, token) end) over earlier as first_token,
-        count(case when accepted and kind = 'grant' then 1 end) over earlier as grants_before,
+        count(case when accepted and granting then 1 end) over earlier as grants_before,
         max(case when accepted and after_terminal and not deleted then 1 else 0 end) over earlier as finished,
-        max(case when accepted and after_terminal and not coalesce(before_terminal, false) then placed.at end) over earlier
+        max(case when accepted and after_terminal and not coalesce(before_terminal, false) then moment end) over earlier
             as finished_at
     from placed
     window earlier as (
@@ -68,26 +72,41 @@ timeline as (
     )
 ),
 
+whole as (  -- whole rows again, with what the windows found
+    select
+        events.*,
+        settings.skew + coalesce(at_precision, 0) as slack,
+        settings.retention as retention,
+        coalesce(protected, true) as guarded,
+        lease_key, ordered, accepted, deleted, writes, incarnation,
+        older_token, previous_image, latest_at, earlier_width, earlier_unit, least_lease, greatest_lease,
+        written_token, granted_token, first_token, grants_before, finished, finished_at
+    from timeline
+    join events on events.row_id = timeline.row_id
+    cross join settings
+),
+
 -- Few rows each: what one timeline cannot show.
 several_scopes as (
     select resource from events where decision <> 'rejected' group by resource having min(order_scope) <> max(order_scope)
 ),
 
 counting_renewals as (  -- the "token" rose under one holder before its lease ran out: it is a version
-    select resource from placed
-    where accepted and kind = 'grant' and before_holder <> '' and before_holder = after_holder
-        and after_token > before_token and placed.at + slack < before_expires_at
+    select resource
+    from events cross join settings
+    where decision = 'accepted' and kind = 'grant' and before_holder <> '' and before_holder = after_holder
+        and after_token > before_token and events.at + settings.skew + coalesce(at_precision, 0) < before_expires_at
     group by resource
 ),
 
 token_uses as (  -- who is seen under which token: as its holder, or presenting it
     select row_id, lease_key, incarnation, after_token as token_used, after_holder as holder, null as presenter
-    from placed
+    from whole
     where accepted and after_token is not null and after_holder <> ''
         and (kind = 'grant' or before_holder is null or before_holder <> after_holder)
     union all
     select row_id, lease_key, incarnation, token as token_used, null as holder, writer as presenter
-    from placed
+    from whole
     where decision <> 'rejected' and token is not null and writer is not null and fenced
 ),
 
@@ -114,7 +133,7 @@ repeated_operations as (
         select row_id, row_number() over (
             partition by resource, incarnation, operation order by order_key nulls last, row_id
         ) as nth
-        from placed where accepted and operation is not null
+        from whole where accepted and operation is not null
     ) as numbered
     where nth > 1
 ),
@@ -125,7 +144,7 @@ repeated_alerts as (
         select row_id, row_number() over (
             partition by resource, incarnation, coalesce(after_terminal_version, 0) order by order_key nulls last, row_id
         ) as nth
-        from placed where accepted and alert is not null
+        from whole where accepted and alert is not null
     ) as numbered
     where nth > 1
 ),
@@ -140,7 +159,7 @@ own_attempts as (  -- operations that were refused and also have an attempt that
 
 known as (
     select
-        timeline.*,
+        whole.*,
         coalesce(
             current_token,
             greatest(coalesce(before_token, granted_token), coalesce(granted_token, before_token))
@@ -160,15 +179,15 @@ known as (
         sharing.row_id is not null as shares_token,
         repeated_operations.row_id is not null as repeats_operation,
         repeated_alerts.row_id is not null as repeats_alert
-    from timeline
-    left join several_scopes on several_scopes.resource = timeline.resource
-    left join counting_renewals on counting_renewals.resource = timeline.resource
+    from whole
+    left join several_scopes on several_scopes.resource = whole.resource
+    left join counting_renewals on counting_renewals.resource = whole.resource
     left join own_attempts
-        on own_attempts.resource = timeline.resource and own_attempts.operation = timeline.operation
-        and timeline.decision = 'rejected'
-    left join sharing on sharing.row_id = timeline.row_id
-    left join repeated_operations on repeated_operations.row_id = timeline.row_id
-    left join repeated_alerts on repeated_alerts.row_id = timeline.row_id
+        on own_attempts.resource = whole.resource and own_attempts.operation = whole.operation
+        and whole.decision = 'rejected'
+    left join sharing on sharing.row_id = whole.row_id
+    left join repeated_operations on repeated_operations.row_id = whole.row_id
+    left join repeated_alerts on repeated_alerts.row_id = whole.row_id
 ),
 
 -- Verdicts that others build on.

@@ -18,14 +18,14 @@ def carry(rows: str) -> str:
     expiry = _last("after_expires_at", "after_expires_at is not null or after_holder is not null")
     granted = "max(case when decision = 'accepted' and kind = 'grant' then coalesce(after_token, token) end)"
     return f"""
-        select * replace (
+        select * exclude (lives) replace (
             {kept},
             coalesce(before_holder, {_last("after_holder")}, case when kind = 'release' then writer end) as before_holder,
             coalesce(before_expires_at, {expiry}) as before_expires_at,
             coalesce(current_token, case when order_key is not null then {granted} over (
                 partition by coalesce(lease, resource), order_scope, order_key is null, case when lease <> resource then 0 else lives end
                 order by order_key, source rows between unbounded preceding and 1 preceding) end) as current_token
-        ) exclude (lives)
+        )
         from (select *, count(case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 end) over earlier as lives
             from ({rows})
             window earlier as (partition by resource, order_scope, order_key is null order by order_key, source

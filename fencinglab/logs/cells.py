@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fencinglab.logs.unwrap import text
@@ -24,6 +25,15 @@ def header(line: str) -> tuple[str, list[str]]:
     unquoted = "".join(line.split('"')[::2])
     delimiter = max(_DELIMITERS, key=unquoted.count)
     return delimiter, [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+
+
+def sample(lines: Sequence[str]) -> list[dict[str, str]]:
+    """The first records of a delimited file by its first lines, the header among them with empty values."""
+    delimiter, names = header(lines[0].strip("\r\n"))
+    found = [dict.fromkeys(names, "")]
+    with suppress(csv.Error):  # a value beyond csv's limit ends the sample
+        found += ({**found[0], **dict(zip(names, row, strict=False))} for row in csv.reader(lines[1:], delimiter=delimiter))
+    return found
 
 
 def records(con: duckdb.DuckDBPyConnection, lines: str, wanted: Sequence[str]) -> None:

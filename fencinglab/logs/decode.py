@@ -103,7 +103,8 @@ def unreadable(name: str, error: OSError) -> InputError:
     """The error for an input that the system does not give."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"{name}: no such file or folder; a relative path is looked up in {Path.cwd()}")
-    return InputError(f"{name} cannot be read ({error.strerror}); does it belong to another user?")
+    cause = "; does it belong to another user?" if isinstance(error, PermissionError) else ""
+    return InputError(f"{name} cannot be read ({error.strerror}){cause}")
 
 
 def peek(chunks: Iterator[bytes], enough: Callable[[bytes], bool]) -> tuple[bytes, Iterator[bytes]]:
@@ -172,7 +173,8 @@ def _unpacked(chunks: Iterator[bytes], source: Source) -> Iterator[bytes]:
                 source.lost = f"{why}: the rest of the file is lost", b"" if gzip else left
                 source.exhaust()
                 return
-            yield text
+            if text:  # an empty chunk ends a text
+                yield text
             made += len(text)
             source.spent.expanded += len(text)
             if source.spent.expanded > limits.expanded:
@@ -185,8 +187,9 @@ def _unpacked(chunks: Iterator[bytes], source: Source) -> Iterator[bytes]:
             left = member.unused_data if fresh else member.unconsumed_tail
             if fresh:
                 member, members = zlib.decompressobj(31), members + 1
-    if not fresh:
-        yield member.flush()
+    while text := member.decompress(b"", source.step):
+        yield text
+    if not (fresh or member.eof):
         source.lost = "the gzip data ends too early: the rest of the file is lost", b""
 
 
@@ -212,10 +215,6 @@ def _unmarked(chunks: Iterator[bytes]) -> Iterator[bytes]:
         mark = max(0, mark - len(chunk))
 
 
-_BLANK = re.compile(rb"\n[ \t\r\v\f]*(?=\n)")
-_BLANK_FIRST = re.compile(rb"[ \t\r\v\f]*\n")
-
-
 def scan(chunks: Iterator[bytes], source: Source, shape: str, write: Callable[[bytes], object] | None = None) -> Lines:
     """Count the lines of a text and write it without those that would stop DuckDB (Unclean where there is no `write`).
 
@@ -237,7 +236,7 @@ def scan(chunks: Iterator[bytes], source: Source, shape: str, write: Callable[[b
             cure = "is it in another encoding? iconv -f WINDOWS-1252 -t UTF-8 reads the usual one"
             raise InputError(f"{where} cannot be read ({why}), nor can {bound} before it; {cure}")
 
-    if shape == "parquet":
+    if shape == "parquet":  # no text: it passes as it is
         for chunk in chunks:
             if write:
                 write(chunk)
@@ -250,7 +249,7 @@ def scan(chunks: Iterator[bytes], source: Source, shape: str, write: Callable[[b
             put_aside(lines + 1, why, block)
             block = b"\n"
         else:
-            blank += len(_BLANK.findall(block)) + bool(begins and _BLANK_FIRST.match(block))
+            blank += _blank(block, begins)
         if faulty and not why:
             parts = block.split(b"\n")
             for at, part in enumerate(parts):
@@ -290,9 +289,10 @@ def _blocks(chunks: Iterator[bytes], source: Source, by_line: bool) -> Iterator[
             block, parts, held = b"".join((*parts, chunk[start:end])), [], 0
             first = block.find(b"\n")
             if by_line and first > limit:
-                yield block[:KEPT], long
+                yield block[: min(first, KEPT)], long
                 block = block[first + 1 :]
-            yield block, ""
+            if block:
+                yield block, ""
         parts.append(chunk[max(start, end) :])
         held += len(parts[-1])
         if held > limit:
@@ -314,6 +314,17 @@ def _blocks(chunks: Iterator[bytes], source: Source, by_line: bool) -> Iterator[
         yield (rest if broken else instead)[:KEPT], why
 
 
+_BLANK = re.compile(rb"\n[ \t\r\v\f]*(?=\n)")
+_BLANK_FIRST = re.compile(rb"[ \t\r\v\f]*\n")
+
+
+def _blank(block: bytes, begins: bool) -> int:
+    """How many lines of white space end in a block; `begins` when the block begins with a line."""
+    if begins and block.isspace():  # else a file of newlines would make a list of them
+        return block.count(b"\n")
+    return len(_BLANK.findall(block)) + bool(begins and _BLANK_FIRST.match(block))
+
+
 def _fault(text: bytes) -> str:
     """Why DuckDB would stop at a text, or nothing."""
     if b"\0" in text:
@@ -328,8 +339,4 @@ def _fault(text: bytes) -> str:
 
 
 def _size(count: int) -> str:
-    """A number of bytes to be read."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if count >= unit:
-            return f"{count / unit:,.4g} {name}"
-    return f"{count:,} bytes"
+    return f"{count / (1 << 20):,.4g} MiB"

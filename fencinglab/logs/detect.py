@@ -55,6 +55,7 @@ class NotRead(NamedTuple):
 
 
 _STREAM_OR_LINES = "the table's DynamoDB stream (records with dynamodb.SequenceNumber) or the workers' JSON log lines"
+_SNAPSHOT = "it could show the items at one moment, but not one write"
 _LINES_OR_TABLE = "the workers' JSON log lines, or the changes in commit order as a flat table (CSV, Parquet)"
 
 NOT_READ: dict[str, NotRead] = {
@@ -67,14 +68,11 @@ NOT_READ: dict[str, NotRead] = {
     "cloudtrail": NotRead("CloudTrail events",
         "they could show who sent which conditional write and which were refused, but no value, so no token",
         _STREAM_OR_LINES),
-    "s3-full-export": NotRead("a full export of a DynamoDB table",
-        "it could show the items at one moment, but not one write", _STREAM_OR_LINES),
+    "s3-full-export": NotRead("a full export of a DynamoDB table", _SNAPSHOT, _STREAM_OR_LINES),
     "s3-incremental-export": NotRead("an incremental export of a DynamoDB table",
         "it could show each item's last state in the window, but nothing that came in between", _STREAM_OR_LINES),
-    "ion-export": NotRead("a DynamoDB export in Ion",
-        "it could show the items at one moment, but not one write", _STREAM_OR_LINES),
-    "table-scan": NotRead("items from a Scan or Query",
-        "they could show the items at one moment, but not one write", _STREAM_OR_LINES),
+    "ion-export": NotRead("a DynamoDB export in Ion", _SNAPSHOT, _STREAM_OR_LINES),
+    "table-scan": NotRead("the output of a Scan or Query", _SNAPSHOT, _STREAM_OR_LINES),
     "debezium": NotRead("Debezium change events",
         "they could show committed row changes, but no refused writes, and their lsn is not the commit order",
         _LINES_OR_TABLE),
@@ -102,7 +100,9 @@ NOT_READ: dict[str, NotRead] = {
         "lines written with print(json.dumps(record, default=str)) instead of print(record)"),
     "logfmt": NotRead("key=value lines (logfmt)", "their values have no types and seldom quotes",
         "the same lines from the logger's JSON format"),
-    "other": NotRead("no format that is known", "it begins with no JSON object, no CSV header and no Parquet mark",
+    "json-documents": NotRead("log objects over several lines or in an array", "log lines are read one object a line",
+        "them one a line: jq -c 'if type == \"array\" then .[] else . end' LOG > lines.jsonl"),
+    "other": NotRead("an unknown format", "it begins with no JSON object, no CSV header and no Parquet mark",
         f"one of {', '.join(FORMATS)}, and say which with --format if it was not recognised"),
 }  # fmt: skip
 
@@ -132,21 +132,24 @@ def sniff(head: bytes) -> Detected:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > 1 and not text.endswith("\n"):
         lines.pop()  # it may be cut
-    values = [value for value in map(_value, lines[:10]) if isinstance(value, dict | list)]
-    if len(values) * 2 > len(lines[:10]):
-        return Detected(Counter(map(_format, values)).most_common(1)[0][0], "lines")
+    values = [value if isinstance(value, dict | list) else None for value in map(_value, lines[:10])]
+    whole = [value for value in values if value is not None]
+    if values[0] is not None or len(whole) * 2 > len(values):
+        return Detected(Counter(map(_format, whole)).most_common(1)[0][0], "lines")
     if re.match(r'\{\s*(["}]|\Z)|\[\s*(["{[\]]|\Z)', text):
-        value, whole = _first(text)
+        value, ended = _first(text)
         # An object without an end on one long line is a line that can be set aside; the lines after it can be read.
-        one_line = text.startswith("{") and "\n" not in text and not whole
-        return Detected(_format(value), "lines" if one_line else "documents")
+        if text.startswith("{") and "\n" not in text and not ended:
+            return Detected(_format(value), "lines")
+        return Detected(_format([value]), "documents")
     return _of_text(text, lines)
 
 
 def refuse(detected: Detected, name: str) -> InputError:
     """The error for a file of a format of `NOT_READ`: what it could show, and what to give instead."""
     what, why, instead = NOT_READ[detected.format]
-    return InputError(f"{name} holds {what}, not read: {why}; give {instead.replace('LOG', shlex.quote(name))}")
+    instead = instead.replace("LOG", shlex.quote(name))
+    return InputError(f"{name} holds {what}, which is not read: {why}; give {instead}")
 
 
 def named(wanted: str) -> str:
@@ -167,9 +170,8 @@ def taken_as(found: Detected, wanted: str, name: str) -> Detected:
     fitting = [format_ for format_ in FORMATS if (format_ in ("history", "table")) == (kind == "Parquet")]
     if wanted not in fitting:
         raise InputError(f"{name} is {kind}, which --format {wanted} cannot read; allowed: {', '.join(fitting)}")
-    if "csv" in (wanted, found.shape):
-        return Detected(wanted, "csv" if wanted == "csv" else "lines")
-    return Detected(wanted, found.shape)
+    shapes = {"csv": "csv", "log-lines": "lines", "dynamodb-stream": "lines" if found.shape == "csv" else found.shape}
+    return Detected(wanted, shapes.get(wanted, "parquet"))
 
 
 def _parquet(path: Path, name: str) -> Detected:
@@ -239,27 +241,40 @@ def _objects(value: Any, depth: int = 6) -> Iterator[dict[str, Any]]:
 
 
 def _names(o: dict[str, Any]) -> set[str]:
-    """The keys of an object, `outer.inner` of those below, `only key` of a single one, `no key` of an empty list."""
-    names = {f"{key}.{inner}" for key, value in o.items() for inner in next(_objects(value), {})}
-    names |= o.keys() | {f"no {key}" for key, value in o.items() if value == []}
-    names |= {f"only {key}" for key in o if len(o) == 1}
-    return names | ({"from dynamodb"} if o.get("eventsource") == "aws:dynamodb" else set())
+    """What signs of formats are made of: the keys, `outer.inner` for those below, and a few words on values."""
+    names = o.keys() | {f"{key}.{inner}" for key, value in o.items() for inner in next(_objects(value), {})}
+    for key, value in o.items():
+        if len(o) == 1:
+            names.add(f"only {key}")
+        if value == []:
+            names.add(f"no {key}")
+        if value in ("aws:dynamodb", "B", "C"):
+            names.add(f"{key}={value}")
+        if isinstance(value, dict) and value and all(isinstance(v, dict) and len(v) == 1 for v in value.values()):
+            names.add(f"typed {key}")  # an item in DynamoDB JSON
+    return names
 
 
 # The first format of which one group of names is all there.
 _SIGNS: dict[str, tuple[str, ...]] = {
     "test-snapshot": ("recorded-content",),
     "kinesis-dynamodb": ("recordformat,dynamodb.keys", "recordformat,tablename"),
-    "dynamodb-stream": ("from dynamodb", "dynamodb.sequencenumber", "dynamodb.keys", "dynamodb.newimage", "no records"),
-    "kinesis-envelope": ("kinesis.data", "deliverystreamarn", "recordid,data"),
+    "dynamodb-stream": (
+        "eventsource=aws:dynamodb", "dynamodb.sequencenumber", "dynamodb.keys", "dynamodb.newimage",
+        "no records,only records", "no records,nextsharditerator",
+    ),
+    "kinesis-envelope": ("kinesis.data", "deliverystreamarn", "recordid,data,approximatearrivaltimestamp"),
     "cloudwatch-subscription": ("messagetype,logevents",),
     "cloudtrail": ("eventversion,useridentity", "eventname,requestparameters", "cloudtrailevent"),
     "failure-destination": ("ddbstreambatchinfo",),
     "s3-incremental-export": ("metadata.writetimestampmicros", "exportfromtime"),
-    "s3-full-export": ("only item", "exportarn", "datafiles3key"),
-    "table-scan": ("items,count",),
+    "s3-full-export": ("only item,typed item", "exportarn", "datafiles3key"),
+    "table-scan": ("items,scannedcount",),
     "debezium": ("op,source.connector", "__op"),
-    "wal2json": ("change.kind", "no change", "only action", "action,schema,table", "action,lsn", "action,xid"),
+    "wal2json": (
+        "change.kind,change.table", "change.kind,change.prefix", "no change,only change", "no change,xid",
+        "action=B,only action", "action=C,only action", "action,schema,table", "action,lsn", "action,xid",
+    ),
     "maxwell": ("database,table,type,ts", "database,table,type,def"),
     "cloudwatch-events": ("events.timestamp,events.message", "events,searchedlogstreams", "events,nextforwardtoken"),
     "insights-results": ("results.field,results.value",),
@@ -270,7 +285,7 @@ _GROUPS = [(known, frozenset(group.split(","))) for known, groups in _SIGNS.item
 def _format(value: Any) -> str:
     objects = [_names(o) for o in _objects(value)]
     fitting = (known for known, group in _GROUPS for names in objects if group <= names)
-    return next(fitting, "log-lines" if objects else "other")
+    return next(fitting, "log-lines" if isinstance(value, dict) else "json-documents" if objects else "other")
 
 
 def _of_text(text: str, lines: list[str]) -> Detected:
@@ -281,7 +296,7 @@ def _of_text(text: str, lines: list[str]) -> Detected:
         "ion-export": text.startswith("$ion_1_0"),
         "athena-struct": re.search(r"\{\w+=\{\w+=", text),
         "csv": _has_header(text[: HEAD // 4]),
-        "log-lines": any(isinstance(_value(end[1]), dict) for end in json_ends),
+        "log-lines": any(isinstance(_value(end[1]), dict) for end in json_ends if end[1] != "{}"),
         "python-repr": re.search(r"\{'[^'\n]+': ", text),
         "logfmt": pairs * 2 > len(lines[:10]),
     }
@@ -296,7 +311,7 @@ def _has_header(text: str) -> bool:
             header, *body = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row][:20]
         except (csv.Error, ValueError):
             continue
-        names = all(re.fullmatch(r"\s*(?:[^\W\d]|@)[\w @.*/()#$-]*", name) for name in header)
+        names = all(re.fullmatch(r"\s*(?:[^\W\d]|[@\ufffd])[\w\ufffd @.*/()#$-]*", name) for name in header)
         table = len(set(header)) == len(header) > 1 or header[0].startswith("@")
         if names and table and sum(len(row) == len(header) for row in body) * 2 >= len(body):
             return True

@@ -22,7 +22,7 @@ from fencinglab.logs.decode import LIMITS, Limits, Source, Spent, Unclean, decod
 from fencinglab.logs.decode import SetAside as SetAside
 from fencinglab.logs.detect import EMPTY, FORMATS, PARQUET, Detected, detect, enough, sniff, taken_as
 
-SMALL, MANY = 1 << 18, 64  # plain files of fewer bytes share a copy where there are more than MANY files
+SMALL, MANY = 1 << 15, 64  # plain files of fewer bytes share a copy where there are more than MANY files
 
 
 class File(NamedTuple):
@@ -113,7 +113,9 @@ def _take(name: str, path: Path | None, run: _Run, copied: bool = False) -> tupl
         except OSError as error:
             raise unreadable(name, error) from None
         if not path and stream.isatty():
-            raise InputError("- reads standard input, but that is a terminal; pipe a log into it: cat LOG | ... -")
+            raise InputError(
+                "- is standard input, and that is a terminal; pipe a log into it: cat LOG | fencinglab audit -"
+            )
         source = Source(stream, name, run.limits, run.spent)
         chunks, changed = decoded(source)
         head, chunks = peek(chunks, enough)

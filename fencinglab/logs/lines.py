@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -77,23 +77,21 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
     values.define(con)
     con.execute(_MACROS)
     con.execute("set preserve_insertion_order = true")  # so that a row id is the place of its line in the scan
+    con.execute("create or replace temp table counted (lines bigint, blank bigint)")
     by_line, delimited = _by_shape(files)
-    parts, again, lines, blank = [], None, 0, 0
+    parts, again = [], None
     with TemporaryDirectory() as work:
-        for group, scan in ((by_line, _scan_lines), (delimited, _scan_records)):
-            if group:
-                part, counts = scan(con, group, _raw(group, Path(work)), spec, key)
-                ...
-        if by_line:
-            raw = _raw(by_line, Path(work))
-            _scan_lines(con, by_line, raw, spec, key)
-            parts.append(_LINES)
-            again = f"select row_number() over () - 1 as place, text from {raw}"
+        if by_line and (clean := _scan_clean(con, by_line, spec, key)):
+            parts.append(clean)
+        elif by_line:
+            by_line = _one_newline(by_line, Path(work))
+            parts.append(_scan_lines(con, by_line, spec, key))
+            again = f"select row_number() over () - 1 as place, text from {_raw(by_line)}"
         if delimited:
-            _scan_records(con, delimited, _raw(delimited, Path(work)), spec, key)
-            parts.append(_RECORDS)
+            parts.append(_scan_records(con, _one_newline(delimited, Path(work)), spec, key))
         con.execute(f"create or replace temp view entries as {' union all by name '.join(parts)}")
         made = mutations.rows(con, "log_lines", spec, again)
+    [(lines, blank)] = con.execute("select sum(lines), sum(blank) from counted").fetchall()
     return made._replace(blank=blank, beside=lines - blank - made.records - len(made.set_aside))
 
 
@@ -156,10 +154,27 @@ def _names(rows: Iterable[dict[str, Any]], within: str = "", depth: int = _DEPTH
 # --- from lines to texts ------------------------------------------------------------------------------
 
 
-def _raw(files: Sequence[File], work: Path) -> str:
+def _one_newline(files: Sequence[File], work: Path) -> list[File]:
+    """The same files; those with carriage returns as copies without: DuckDB would end a line at each."""
+    copies: dict[Path, Path] = {}
+    for path in dict.fromkeys(Path(file.path) for file in files):
+        copies[path] = path
+        with path.open("rb") as file:
+            if any(b"\r" in chunk for chunk in iter(lambda: file.read(1 << 20), b"")):
+                file.seek(0)
+                copies[path] = work / f"{path.stem}-{len(copies)}.log"
+                with copies[path].open("wb") as copy:
+                    while chunk := file.read(1 << 20):
+                        while chunk.endswith(b"\r") and (more := file.read(1)):
+                            chunk += more
+                        copy.write(chunk.replace(b"\r\n", b"\n").replace(b"\r", b" "))
+    return [file._replace(path=copies[Path(file.path)]) for file in files]
+
+
+def _raw(files: Sequence[File]) -> str:
     """SQL: (path, text) of every line of the files, in their order."""
     return f"""(select filename as path, line as text from read_csv({paths(files)}, filename = true, columns = {{line: 'varchar'}},
-        delim = '\n', quote = '', escape = '', new_line = '\n', header = false, auto_detect = false, strict_mode = false,
+        delim = '\n', quote = '', escape = '', new_line = '\\n', header = false, auto_detect = false, strict_mode = false,
         max_line_size = {_LONGEST}, buffer_size = {_LONGEST + (1 << 23)}))"""
 
 
@@ -173,39 +188,77 @@ def _begin(con: duckdb.DuckDBPyConnection, files: Sequence[File], table: str) ->
         from (select path, min(rowid) as start from {table} group by path) as starts where starts.path = f.path""")
 
 
-def _scan_lines(con: duckdb.DuckDBPyConnection, files: Sequence[File], raw: str, spec: MappingSpec, key: str) -> str:
-    """SQL: the entries of files of lines, which are read into the table `lines`."""
+def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> str | None:
+    """SQL: the entries of files of lines, read at half the cost; None unless each line is an object with a mapped field."""
+    import duckdb
+
+    seen = _look(files)
+    names = mutations.wanted(spec, seen.inner)
+    if seen.body or any("." in n for n in names) or len({n.lower() for n in names}) < len(names) or any(f.blank for f in files):
+        return None
+    made = mutations.texts(spec, {n: '"' + n.replace('"', '""') + '"' for n in names}.__getitem__, names, key)
+    columns = ", ".join(f"{text(name)}: 'varchar'" for name in names)
+    try:
+        con.execute(f"""create or replace temp table lines as select {_listed(made)}, "(path)" as path
+            from read_json({paths(files)}, filename = '(path)', columns = {{{columns}}}, format = 'newline_delimited', records = 'true')""")
+    except duckdb.InvalidInputException:  # a broken line, a line that is no object, a field that stands there twice
+        return None
+    something = " or ".join(f'"{column}" is not null' for column in made)
+    if con.execute(f"select count(*) from lines where {something}").fetchone() != (sum(file.lines for file in files),):
+        return None
+    con.execute("insert into counted select count(*), 0 from lines")
+    _begin(con, files, "lines")
+    place = {"scope": "name", "line": "lines.rowid - begins + 1", "place": "lines.rowid"}
+    return f"select {mutations.entries('lines', made, place)} from lines asof join lines_files on lines.rowid >= begins"
+
+
+def _scan_lines(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> str:
+    """SQL: the entries of files of lines, whatever is in them."""
     seen = _look(files)
     columns = seen.columns(spec) if seen.body else []
-    source = f"select path, text, null::varchar[] as cells, null::varchar as fault from {raw}"
+    source = f"select path, text, null::varchar[] as cells, null::varchar as fault from {_raw(files)}"
     if seen.body:
-        pointers, at = _pointed(columns, "found")
+        pointers, found = _pointed(columns, "found")
+        body = _cell(columns, seen.body)
         source = f"""select path, cells, null::varchar as fault,
-                case when cells is null then text when contains({_cell(columns, seen.body)}, '{{') then {_cell(columns, seen.body)} end as text
-            from (select path, text, case when found is not null then [{', '.join(at.values())}] end as cells
-            from (select *, json_extract_string(case when starts_with(text, '{{') then sound_json(text) end, {pointers}) as found from {raw}))"""
-    con.execute(f"create or replace temp table lines as {_extract(source, 'path', seen, columns, spec, key)}")
+                case when cells is null then text when contains({body}, '{{') then {body} end as text
+            from (select path, text, case when found is not null then [{", ".join(found.values())}] end as cells
+            from (select *, json_extract_string(case when starts_with(text, '{{') then sound_json(text) end, {pointers}) as found
+            from {_raw(files)}))"""
+    scanned, made = _extract(source, "path", seen, columns, spec, key)
+    con.execute(f"create or replace temp table lines as {scanned}")
+    con.execute("insert into counted select count(*), count(*) filter (form = 0) from lines")
     _begin(con, files, "lines")
     con.execute("""create or replace temp table text_files as
-        select number from lines asof join lines_files on lines.rowid >= begins
-        group by number having max(dated) = 2 or 2 * count(case when dated > 0 then 1 end) >= count(case when kind > 0 then 1 end)""")
-    return """select lines.* exclude (path, dated, kind, fault), lines.rowid as place, null::varchar as raw,
-            name as scope, lines.rowid - begins + 1 as line, case when kind = 1 or text_files.number is null then fault end as fault
-        from lines asof join lines_files on lines.rowid >= begins left join text_files using (number) where kind > 0"""
+        select number from lines asof join lines_files on lines.rowid >= begins where form > 0
+        group by number having max(dated) = 2 or 2 * count(*) filter (dated > 0) >= count(*)""")
+    others = {
+        "scope": "name", "line": "lines.rowid - begins + 1", "place": "lines.rowid",
+        "fault": "case when form = 1 or text_files.number is null then lines.fault end",
+    }  # fmt: skip
+    return f"""select {mutations.entries("lines", [*made, "stamp"], others)}
+        from lines asof join lines_files on lines.rowid >= begins left join text_files using (number) where form > 0"""
 
 
-def _scan_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], raw: str, spec: MappingSpec, key: str) -> str:
-    """SQL: the entries of delimited files, which are read into the table `records`."""
+def _scan_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> str:
+    """SQL: the entries of delimited files."""
     seen = _look(files)
     columns = seen.columns(spec)
-    con.execute(f"create or replace temp table record_lines as select * from {raw}")
+    con.execute(f"create or replace temp table record_lines as select * from {_raw(files)}")
+    con.execute(f"insert into counted select count(*), count(*) filter ({_BLANK}) from record_lines")
     _begin(con, files, "record_lines")
-    cells.records(con, "select number, r.rowid - begins + 1 as line, text from record_lines r asof join record_lines_files on r.rowid >= begins", columns)
+    lines = "select number, l.rowid - begins + 1 as line, text from record_lines l asof join record_lines_files on l.rowid >= begins"
+    cells.records(con, lines, columns)
     body = f"case when contains({_cell(columns, seen.body)}, '{{') then {_cell(columns, seen.body)} end" if seen.body else "null::varchar"
     source = f"select number, line, raw, cells, fault, {body} as text from csv_records"
-    con.execute(f"create or replace temp table records as {_extract(source, 'number, line, raw', seen, columns, spec, key)}")
-    return """select records.* exclude (dated, kind, number), null::bigint as place, name as scope
+    scanned, made = _extract(source, "number, line, raw", seen, columns, spec, key)
+    con.execute(f"create or replace temp table records as {scanned}")
+    return f"""select {mutations.entries("records", [*made, "stamp", "fault", "line", "raw"], {"scope": "name"})}
         from records join record_lines_files using (number)"""
+
+
+def _listed(made: Mapping[str, str]) -> str:
+    return ", ".join(f'{sql} as "{column}"' for column, sql in made.items())
 
 
 def _cell(columns: Sequence[str], name: str) -> str:
@@ -227,10 +280,12 @@ def _pointed(names: Iterable[str], found: str) -> tuple[str, dict[str, str]]:
     return f"[{', '.join(map(text, pointers))}]::varchar[]", texts
 
 
-def _extract(source: str, keep: str, seen: _Look, columns: Sequence[str], spec: MappingSpec, key: str) -> str:
-    """SQL: what `keep` names of each row of `source`; kind, dated, stamp, fault; and the texts of the mapped fields.
+def _extract(
+    source: str, keep: str, seen: _Look, columns: Sequence[str], spec: MappingSpec, key: str
+) -> tuple[str, dict[str, str]]:
+    """SQL: what `keep` names of each row of `source`; form, dated, stamp, fault; and the texts of the mapped fields, which are given too.
 
-    `source` has `text` (a line, or null), `cells` (the texts of the outer `columns`, or null) and `fault`. `kind` is 0 for
+    `source` has `text` (a line, or null), `cells` (the texts of the outer `columns`, or null) and `fault`. `form` is 0 for
     a blank line, 1 for an entry, 2 for text without JSON; `dated` is 1 after a time and 2 for Lambda's own lines.
     """
     pointers, inner = _pointed(mutations.wanted(spec, seen.inner), "found")
@@ -245,21 +300,21 @@ def _extract(source: str, keep: str, seen: _Look, columns: Sequence[str], spec: 
         parent = _pointed([within], "")[0].split("'")[1] if within else ""
         twice += f"""when body like {text(f'%"{last}"%"{last}"%')}
             and len(list_filter(json_keys(sound, {text(parent)}), lambda k: k = {text(last)})) > 1 then {text(f"two fields are named {name}")} """
+    made = mutations.texts(spec, get, seen.names, key)
     return f"""
-        select {keep}, case when lambda then 2 when stamp is not null then 1 else 0 end as dated,
+        select {keep}, {_listed(made)}, case when by_lambda then 2 when stamp is not null then 1 else 0 end as dated,
             coalesce({", ".join(["stamp", *(_cell(columns, name) for name in seen.times)])}) as stamp,
-            case when body is not null or cells is not null then 1 when {_BLANK} then 0 else 2 end as kind,
+            case when body is not null or cells is not null then 1 when {_BLANK} then 0 else 2 end as form,
             case
                 when fault is not null then fault
                 when body is not null and sound is null then case when ends_with(rtrim(body), '}}') then 'malformed JSON'
                     else 'JSON that is cut off after ' || length(body) || ' characters' end
                 when body is null and cells is null then case when {_BLANK} then null when json_valid(text) then 'JSON, but no object' else 'not JSON' end
                 {twice}
-            end as fault,
-            {mutations.texts(spec, get, seen.names, key)}
+            end as fault
         from (select *, json_extract_string(sound, {pointers}) as found
         from (select *, coalesce(sound_json(body), case when start > 1 then sound_json(regexp_extract(body, '(?s)^.*[}}]')) end) as sound
         from (select *, case when start = 1 or regexp_full_match(left(text, start - 1), '[^{{}}"]*') then substr(text, start) end as body,
             case when start is distinct from 1 then nullif(regexp_extract(text, {text(_TIME)}, 1), '') end as stamp,
-            start is distinct from 1 and coalesce(regexp_matches(text, {text(_LAMBDA)}), false) as lambda
-        from (select *, case when starts_with(text, '{{') then 1 else nullif(instr(text, '{{"'), 0) end as start from ({source})))))"""
+            start is distinct from 1 and coalesce(regexp_matches(text, {text(_LAMBDA)}), false) as by_lambda
+        from (select *, case when starts_with(text, '{{') or regexp_matches(text, '^\\s*[{{]') then 1 else nullif(instr(text, '{{"'), 0) end as start from ({source})))))""", made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources import files as resources
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +10,7 @@ from fencinglab import history
 from fencinglab.errors import InputError
 from fencinglab.logs import words
 from fencinglab.logs.carry import carry
-from fencinglab.logs.inputs import KEPT, SetAside
+from fencinglab.logs.inputs import SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, plain
 from fencinglab.logs.unwrap import text
 
@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 NEVER = frozenset({"before_image", "after_image", "before_version", "fell", "token_width"})
 COLUMNS = tuple(name for name, field in FIELDS.items() if field.line)
 MOST_SET_ASIDE = 500_000  # they are held in memory
+KEPT = 1 << 16  # bytes of a set-aside entry that are kept
 
 _SQL = resources("fencinglab.logs").joinpath("mutations.sql").read_text(encoding="utf-8")
 _EVENT_IDS = ("@ptr", "eventid", "insertid")
 _ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"  # how loggers write a number that is not there
 _ERRORS = ("error", "err", "errorcode", "exception")  # as the decision, `true` means that there was one
+# moment(t) of values.py where time_unit(t) is known, and without a time zone's cost where none is needed.
+_MACRO = """create or replace temp macro instant(t, unit) as case
+    when unit = 'text' and ends_with(t, 'Z') then try_cast(t as timestamp)
+    when unit = 'ms' and not contains(t, '.') then make_timestamp(try_cast(t as bigint) * 1000)
+    when unit is not null then try(moment(t)) end"""
 _NUMBER = "[+-]?[0-9][0-9., _''eE+-]*"
 _SEQUENCE = "[0-9]+([.][0-9]*)?([eE][+]?[0-9]+)?"
 
@@ -50,31 +56,38 @@ def wanted(spec: MappingSpec, names: Iterable[str]) -> list[str]:
     return [name for name in names if name in mapped or name == _event_id(names)]
 
 
-def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], key: str) -> str:
-    """SQL: `event_id` and one text for each of COLUMNS; `get` gives the SQL of a field's text.
+def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], key: str) -> dict[str, str]:
+    """{column: SQL of its text} for `event_id` and those of COLUMNS that are mapped; `get` gives the SQL of a field.
 
     Several fields make one resource (joined by `/`) or one value (hashed together); of other columns the
     first that is there counts. Empty texts are null, except that an empty `before_holder` is nobody.
     """
     event_id = _event_id(names)
-    made = {"event_id": get(event_id) if event_id else "null::varchar"}
+    made = {"event_id": get(event_id)} if event_id else {}
     for column in COLUMNS:
-        given = [get(name) for name in fields_of(spec, column)]
-        one = given[0] if len(given) == 1 else f"coalesce({', '.join(given)})" if given else "null::varchar"
-        match column:
-            case _ if not given or column == "before_holder":
-                made[column] = one
-            case "resource":
-                made[column] = f"nullif({text('/').join(f' || {g} || ' for g in given).strip(' |')}, '')"
-            case "value":
-                made[column] = f"case when {one} is not null then keyed({text(key)}, concat({', chr(31), '.join(given)})) end"
-            case "token" | "order_key":
-                made[column] = f"case when lower({one}) not in {_ABSENT} then trim({one}) end"
-            case "decision" if plain(fields_of(spec, column)[0].rpartition(".")[2]) in _ERRORS:
-                made[column] = f"case {one} when 'true' then 'error' when 'false' then 'ok' else nullif({one}, '') end"
-            case _:
-                made[column] = f"nullif({one}, '')"
-    return ", ".join(f'{sql} as "{column}"' for column, sql in made.items())
+        fields = fields_of(spec, column)
+        given = [get(name) for name in fields]
+        one = given[0] if len(given) == 1 else f"coalesce({', '.join(given)})"
+        if not given:
+            continue
+        if column == "resource" and len(given) > 1:
+            made[column] = f"concat_ws('/', {', '.join(given)})"
+        elif column == "value":
+            made[column] = f"case when {one} is not null then keyed({text(key)}, concat({', chr(31), '.join(given)})) end"
+        elif column in ("token", "order_key"):
+            made[column] = f"case when lower({one}) not in {_ABSENT} then trim({one}) end"
+        elif column == "decision" and plain(fields[0].rpartition(".")[2]) in _ERRORS:
+            made[column] = f"case {one} when 'true' then 'error' when 'false' then 'ok' else nullif({one}, '') end"
+        else:
+            made[column] = one if column == "before_holder" else f"nullif({one}, '')"
+    return made
+
+
+def entries(table: str, has: Iterable[str], others: Mapping[str, str]) -> str:
+    """SQL: the columns of `entries` (see mutations.sql) from a table that `has` some of them, with `others` given."""
+    columns = dict.fromkeys(("event_id", "stamp", "fault", "raw", *COLUMNS), "null::varchar") | {"place": "null::bigint"}
+    columns |= {name: f'{table}."{name}"' for name in has} | others
+    return ", ".join(f'{sql} as "{name}"' for name, sql in columns.items())
 
 
 def fields_of(spec: MappingSpec, column: str) -> list[str]:
@@ -92,6 +105,7 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: str
 
     `raw` is the SQL of (place, text), asked for set-aside entries that bring no raw text of their own.
     """
+    con.execute(_MACRO)
     total, tokens, names, keys, no_keys = con.execute(f"""select count(*),
         count(token) filter (fault is null),
         count(*) filter (fault is null and not regexp_full_match(token, '{_NUMBER}')),
@@ -110,27 +124,28 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: str
     meant = words.meanings("(select distinct kind, decision, outcome, reason from entries)")
     con.execute(f"create or replace temp table meant as {meant}")
     con.execute(f"""create or replace temp table {table} as
-        select *, ''::varchar as event_id, 0::utinyint as remarks from ({history.select({}, "range(0)")})""")
+        select *, ''::varchar as event_id, ''::varchar as fault, 0::utinyint as remarks from ({history.select({}, "range(0)")})""")
     con.execute(f"""insert into {table} by name
-        select * exclude (scope, line, place, raw, fault, reports) from ({_SQL}) where fault is null and reports""")
-    [(kept,)] = con.execute(f"select count(*) from {table}").fetchall()
+        select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports""")
     notes = list(_notes(con, table, spec))
     if identity:
         notes.append(f"`{spec.get('token')}` holds identities, not numbers: order rules cannot be decided")
     if keys and order is None:
         notes.append(f"`{spec.get('order_key')}` holds no numbers: it gives no order")
+    aside = _set_aside(con, table, raw)
     if order:
-        con.execute(f"create or replace temp table {table} as {carry(f'select * exclude (remarks) from {table}')}")
+        con.execute(f"create or replace temp table {table} as {carry(f'select * exclude (fault, remarks) from {table}')}")
     else:
+        con.execute(f"alter table {table} drop column fault")
         con.execute(f"alter table {table} drop column remarks")
-    aside = _set_aside(con, raw)
+    [(kept,)] = con.execute(f"select count(*) from {table}").fetchall()
     records = total - len(aside)
     return Read(table, records, aside, notes=tuple(notes), filtered=records - kept, identity=identity)
 
 
 def _notes(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> Iterator[str]:
     """What was read in a way that a reader of the report should know of."""
-    remarks = ", ".join(f"count(*) filter (remarks & {1 << bit} <> 0)" for bit in range(6))
+    remarks = ", ".join(f"count(*) filter (fault is null and remarks & {1 << bit} <> 0)" for bit in range(6))
     *times, zoneless, unnamed = con.execute(f"select {remarks} from {table}").fetchall()[0]
     for column, count in zip(("at", "sent_at", "expires_at", "before_expires_at"), times, strict=True):
         if count:
@@ -144,15 +159,17 @@ def _notes(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> Ite
         yield f"{unnamed:,} lines were read as writes though `{spec.get('kind')}` has no word that says so: {listed}"
 
 
-def _set_aside(con: duckdb.DuckDBPyConnection, raw: str | None) -> list[SetAside]:
-    """What mutations.sql finds fault with, in the order of the files."""
+def _set_aside(con: duckdb.DuckDBPyConnection, table: str, raw: str | None) -> list[SetAside]:
+    """What mutations.sql finds fault with, in the order of the files; it leaves the table."""
+    [(count,)] = con.execute(f"delete from {table} where fault is not null").fetchall()
+    if not count:
+        return []
     con.execute(f"""create or replace temp table unread as
         select scope, line, source, fault, place, raw from ({_SQL}) where fault is not null""")
-    [(count, elsewhere)] = con.execute("select count(*), count(place) from unread").fetchall()
     if count > MOST_SET_ASIDE:
         source, fault = con.execute("select source, fault from unread order by scope, line limit 1").fetchall()[0]
         raise InputError(f"{source}: {count:,} entries cannot be read, this one because of: {fault}; is it another format, or another --map?")
-    joined = f"left join ({raw}) as found on found.place = unread.place" if raw and elsewhere else "cross join (select null as text) as found"
-    rows = con.execute(f"""select source, fault, left(coalesce(raw, found.text, ''), {KEPT}) from unread {joined}
+    found = f"left join ({raw}) as found on found.place = unread.place" if raw else "cross join (select null as text) as found"
+    rows = con.execute(f"""select source, fault, left(coalesce(raw, found.text, ''), {KEPT}) from unread {found}
         order by scope, line""").fetchall()
     return [SetAside(source, fault, begin.encode()[:KEPT]) for source, fault, begin in rows]

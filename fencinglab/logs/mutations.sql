@@ -1,6 +1,6 @@
 -- What a log entry says about its mutation: from the mapped fields as text to a history row.
 --
--- Reads  `entries`  one row an entry: source, scope (the file), line in it, raw or else place (where its text is found
+-- Reads  `entries`  one row an entry: scope (the file), line in it, raw or else place (where its text is found
 --                   again), event_id, stamp (a time before the JSON), fault (why it cannot be read, or null) and one text
 --                   for each column that can be mapped, null where the mapping or the entry has none
 --        `meant`    what the distinct event, decision, outcome and reason texts mean, see words.py
@@ -9,44 +9,55 @@
 -- Gives  the history's columns where they are known, event_id, scope, line, place, raw, fault; `reports`: whether the entry
 --        reports a mutation; `remarks`: bits for the notes
 
-with told as (
+with timed as (
     select
-        entries.* exclude (kind, decision, outcome, reason, fenced),
+        *,
+        instant(clock, at_unit) as at_time,
+        instant(expires_at, expiry_unit) as runs_out,
+        whole_number(token) as number
+    from (
+        select *, coalesce("at", stamp) as clock, time_unit(coalesce("at", stamp)) as at_unit, time_unit(expires_at) as expiry_unit
+        from entries
+    )
+),
+
+told as (
+    select
+        timed.* exclude (kind, decision, outcome, reason, fenced),
         meant.* exclude (kind, kind_text, decision_text, outcome_text, reason_text),
         settings.*,
         meant.kind is not null as known,
         coalesce(meant.kind, 'write') as kind,
         meant.decision = 'accepted' as accepted,
-        whole_number(token) as number,
-        moment(expires_at) as runs_out,
         coalesce(writer, holder) as who,
-        case when moment("at") is null then stamp else "at" end as clock,
         case
             when token is not null then true
-            when lower(entries.fenced) in ('true', 'yes', '1') then true
-            when lower(entries.fenced) in ('false', 'no', '0') then false
+            when lower(timed.fenced) in ('true', 'yes', '1') then true
+            when lower(timed.fenced) in ('false', 'no', '0') then false
         end as fenced,
-        entries.fault is not null or case
+        timed.fault is not null or case
             when resource is null then token is not null or holder is not null or (named and meant.kind is not null and not noticed)
             else not noticed and (not events or meant.kind is not null or token is not null or status is not null
-                or entries.decision is not null or entries.outcome is not null)
+                or timed.decision is not null or timed.outcome is not null)
         end as reports
-    from entries
+    from timed
     cross join settings
     join meant
-        on meant.kind_text is not distinct from entries.kind and meant.decision_text is not distinct from entries.decision
-        and meant.outcome_text is not distinct from entries.outcome and meant.reason_text is not distinct from entries.reason
+        on meant.kind_text is not distinct from timed.kind and meant.decision_text is not distinct from timed.decision
+        and meant.outcome_text is not distinct from timed.outcome and meant.reason_text is not distinct from timed.reason
 )
 
 select
     scope, line, place, raw,
-    source,
+    scope || ':' || line as source,
     event_id,
     reports,
-    (("at" is not null and moment("at") is null)::utinyint + 2 * (sent_at is not null and moment(sent_at) is null)::utinyint
+    ((clock is not null and at_time is null)::utinyint
+        + 2 * (sent_at is not null and instant(sent_at, time_unit(sent_at)) is null)::utinyint
         + 4 * (expires_at is not null and runs_out is null)::utinyint
-        + 8 * (before_expires_at is not null and moment(before_expires_at) is null)::utinyint
-        + 16 * (time_unit(clock) = 'text' and not regexp_matches(clock, '(Z|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)$'))::utinyint
+        + 8 * (before_expires_at is not null and instant(before_expires_at, time_unit(before_expires_at)) is null)::utinyint
+        + 16 * (at_unit = 'text' and at_time is not null and not ends_with(clock, 'Z')
+            and not regexp_matches(clock, '(UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)$'))::utinyint
         + 32 * (events and not known)::utinyint)::utinyint as remarks,
     case
         when fault is not null or not reports then fault
@@ -70,15 +81,17 @@ select
     coalesce(lease, resource) as lease,
     case order_by when 'line' then lpad(line::varchar, 40, '0') when 'key' then lpad(order_key, 40, '0') end as order_key,
     case when order_by = 'line' then scope when order_by = 'key' and order_key is not null then 'order_key' end as order_scope,
-    moment(clock) as "at",
-    moment(sent_at) as sent_at,
+    at_time as "at",
+    instant(sent_at, time_unit(sent_at)) as sent_at,
     case
-        when moment(clock) is null then null
-        when time_unit(clock) = 'ms' then 1000
-        when time_unit(clock) in ('us', 'ns') then 0
-        when time_unit(clock) = 'text' and not contains(clock, ':') then 86400000000
-        -- the digits of its fraction; `1693997155.0` is a second that was floored
-        else [1000000, 100000, 10000, 1000, 100, 10, 0][1 + least(6, length(regexp_extract(clock, '[.,]([0-9]{2,}|[1-9])', 1)))]
+        when at_time is null then null
+        when at_unit = 'ms' then 1000
+        when at_unit in ('us', 'ns') then 0
+        when at_unit = 'text' and not contains(clock, ':') then 86400000000
+        -- by the digits of its fraction; `1693997155.0` is a second that was floored
+        else [1000000, 100000, 10000, 1000, 100, 10, 0][1 + least(6, case
+            when ends_with(clock, 'Z') and clock[11] = 'T' then greatest(0, length(clock) - 21)
+            else length(regexp_extract(clock, '[.,]([0-9]{2,}|[1-9])', 1)) end)]
     end as at_precision,
     kind,
     who as writer,
@@ -95,7 +108,7 @@ select
         -- a worker that releases calls itself the holder; where there is an order, earlier lines know better
         when kind = 'release' and (order_by is null or holder <> writer) then coalesce(holder, who)
     end as before_holder,
-    moment(before_expires_at) as before_expires_at,
+    instant(before_expires_at, time_unit(before_expires_at)) as before_expires_at,
     before_status,
     case when len(terminal) > 0 then before_status in terminal end as before_terminal,
     case when accepted and kind = 'grant' and not identity then number end as after_token,
@@ -107,6 +120,6 @@ select
     case when accepted then whole_number(version) end as after_version,
     case when accepted then value end as after_value,
     alert,
-    case when runs_out is not null then time_unit(expires_at) end as expiry_unit,
+    case when runs_out is not null then expiry_unit end as expiry_unit,
     whole_number(current_token) as current_token
 from told

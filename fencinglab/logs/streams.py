@@ -5,8 +5,9 @@ nothing, no writer and no condition. The token in an item's image is the *item's
 mutation presented is known only where this mutation stored it (`written_token`, or a `version` that
 every mutation raises). Order is the sequence number, per item, within one stream label.
 
-One record a line is read by a fast path; lines that it does not understand, and every other wrapping,
-by a general one. Both meet in one struct, from which `_rows` makes the history.
+A look at a sample says which attributes there are; the images are then read as structs of them. One
+record a line is read by a fast path; lines that it does not understand, and every other wrapping, by a
+general one. `streams.sql` says what a record means.
 """
 
 from __future__ import annotations
@@ -24,21 +25,35 @@ if TYPE_CHECKING:
     import duckdb
 
 NEVER = frozenset({"reason", "outcome", "sent_at", "current_token"})
+STREAMS_SQL = resources("fencinglab.logs").joinpath("streams.sql").read_text(encoding="utf-8")
 _SAMPLE = 2_000
-_STREAMS_SQL = resources("fencinglab.logs").joinpath("streams.sql").read_text(encoding="utf-8")
+_MOST = 200  # attributes that make up an image
+_TAGS = ("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")
+_COLLECTIONS = {"M", "L", "SS", "NS", "BS"}
+_SCALARS = (
+    "token", "written_token", "writer", "holder", "expires_at", "status", "terminal_version", "version", "operation",
+    "alert",
+)  # fmt: skip
+_SIDES = (("before", "was"), ("after", "now"))
 
 
 class Look(NamedTuple):
     """What a sample of a stream shows before it is read."""
 
-    attributes: tuple[str, ...]  # of the images and keys, in order of appearance
+    attributes: dict[str, frozenset[str]]  # of the images and keys: the type tags seen, in order of appearance
+    keys: tuple[str, ...]  # how the text of a key with one text attribute begins
     views: frozenset[str]  # NEW_AND_OLD_IMAGES, NEW_IMAGE, OLD_IMAGE, KEYS_ONLY
-    lowered: bool  # keys were lower-cased (Athena, Glue)
+    lowered: bool  # names were lower-cased (Athena, Glue)
     typed: bool  # values are DynamoDB JSON ({"N": "42"}), not plain JSON
+
+    def spelled(self, name: str) -> str:
+        """A name of the record as the log spells it."""
+        return name.lower() if self.lowered else name
 
 
 def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Sequence[File]) -> Look:
     """A look at the first records of a few files of each kind; leaves them in the table `look`."""
+    values.define(con)
     parts = [
         f"select record from {unwrap.records(f'(select * from {read(few)} where value is not null limit {_SAMPLE})')}"
         for read, files in ((unwrap.text_lines, lines), (unwrap.documents, documents))
@@ -47,36 +62,39 @@ def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Seque
     ]
     con.execute(f"""create or replace temp table look as select record->'$.dynamodb' as d
         from ({" union all ".join(parts)}) where json_type(record, '$.dynamodb') = 'OBJECT' limit {_SAMPLE}""")
-    keys = {k for (k,) in con.execute("select distinct unnest(json_keys(d)) from look").fetchall()}
-    lowered = "Keys" not in keys and "keys" in keys
-    new, old, key, view = (_spelled(n, lowered) for n in ("NewImage", "OldImage", "Keys", "StreamViewType"))
-    found = con.execute(f"""select name, min(place) as first, bool_and(tag) from (
-            select unnest(json_keys(image)) as name, unnest(range(len(json_keys(image)))) as place,
-                unnest(list_transform(from_json(image->'$.*', '["JSON"]'), lambda v:
-                    coalesce(json_type(v) = 'OBJECT' and len(json_keys(v)) = 1
-                        and upper(json_keys(v)[1]) in ('S','N','B','BOOL','NULL','M','L','SS','NS','BS'), false))) as tag
-            from (select unnest([d->'$."{new}"', d->'$."{old}"', d->'$."{key}"']) as image from look)
-            where json_type(image) = 'OBJECT') group by name order by first, name""").fetchall()
-    views = con.execute(f"""select distinct coalesce(d->>'$."{view}"', case
-        when json_exists(d, '$."{old}"') then 'NEW_AND_OLD_IMAGES' when json_exists(d, '$."{new}"') then 'NEW_IMAGE'
-        else 'KEYS_ONLY' end) from look""").fetchall()
-    return Look(
-        attributes=tuple(name for name, *_ in found),
+    names = {k for (k,) in con.execute("select distinct unnest(json_keys(d)) from look").fetchall()}
+    seen = Look({}, (), frozenset(), "Keys" not in names and "keys" in names, True)
+    new, old, keys, view = (f"(d->'$.{seen.spelled(n)}')" for n in ("NewImage", "OldImage", "Keys", "StreamViewType"))
+    found = con.execute(f"""select name, list(distinct tag) from (
+            select name, first, case when json_type(value) = 'OBJECT' and len(json_keys(value)) = 1
+                then upper(json_keys(value)[1]) end as tag
+            from (select unnest(json_keys(image)) as name, unnest(range(len(json_keys(image)))) as first,
+                    unnest(from_json(image->'$.*', '["JSON"]')) as value
+                from (select unnest([{new}, {old}, {keys}]) as image from look) where json_type(image) = 'OBJECT'))
+        group by name order by min(first), name""").fetchall()
+    views = con.execute(f"""select distinct coalesce({view}->>'$', case when {old} is not null then 'NEW_AND_OLD_IMAGES'
+        when {new} is not null then 'NEW_IMAGE' else 'KEYS_ONLY' end) from look""").fetchall()
+    begins = con.execute(f"""select distinct regexp_extract({keys}::varchar, '^\\{{"[^"]*":\\{{"[Ss]":"') as b from look
+        where len(json_keys({keys})) = 1 order by b limit 4""").fetchall()
+    return seen._replace(
+        keys=tuple(b for (b,) in begins if b),
+        attributes={name: frozenset(tag or "" for tag in tags) for name, tags in found},
         views=frozenset(v for (v,) in views),
-        lowered=lowered,
-        typed=not found or all(tag for *_, tag in found),
+        typed=all(tag in _TAGS for _, tags in found for tag in tags),
     )
 
 
 def identity_tokens(con: duckdb.DuckDBPyConnection, seen: Look, name: str) -> bool:
     """Whether most values of the token attribute in the sample are no numbers, such as UUIDs: they order nothing."""
-    images = " union all ".join(
-        f"select {_scalar(f'd->{unwrap.text(_path(_spelled(i, seen.lowered), name))}', seen.typed)} as t from look"
-        for i in ("NewImage", "OldImage")
+    quoted = name.replace('"', '\\"')
+    texts = " union all ".join(
+        f"select coalesce({', '.join(f'd->>{unwrap.text(path + tag)}' for tag in tags)}) as t from look"
+        for path in (f'$.{seen.spelled(image)}."{quoted}"' for image in ("NewImage", "OldImage"))
+        for tags in [(".N", ".n", ".S", ".s") if seen.typed else ("",)]
     )
-    others = con.execute(f"""select avg(case when regexp_full_match(t, '-?[0-9.eE+]+') then 0 else 1 end)
-        from ({images}) where t is not null""").fetchone()
-    return bool(others and (others[0] or 0) > 0.5)
+    [(others,)] = con.execute(f"""select avg(case when regexp_full_match(t, '-?[0-9.eE+]+') then 0 else 1 end)
+        from ({texts}) where t is not null""").fetchall()
+    return (others or 0) > 0.5
 
 
 def read(
@@ -93,7 +111,6 @@ def read(
     `source` is the path; `unwrap.find` gives the line of the rows that are shown. `unread` holds
     (path, line, reason, raw) of values that are no record at all.
     """
-    values.define(con)
     mapped = {
         "terminal": f"[{', '.join(map(unwrap.text, spec.terminal))}]::varchar[]"
         if spec.terminal
@@ -106,13 +123,13 @@ def read(
     con.execute(f"""create or replace temp table stream as
         select *, ''::varchar as event_id, ''::varchar as fault from ({history.select({}, "range(0)")})""")
     con.execute("create or replace temp table unread (path varchar, line bigint, reason varchar, raw varchar)")
-    fields = _record(seen)
-    members = ", ".join(f'"{name}" {of}' for name, of in fields.items())
-    columns = ", ".join(f"{unwrap.text(name)}: {unwrap.text(of)}" for name, of in fields.items())
+    item = _Item(spec, seen)
+    members = ", ".join(f"{_name(name)} {of}" for name, of in item.record().items())
+    columns = ", ".join(f"{unwrap.text(name)}: {unwrap.text(of)}" for name, of in item.record().items())
 
     def insert(records: str) -> None:
-        changes = f"({_changes(records, spec, seen, key)}) as changes"
-        con.execute(f"insert into stream by name {_STREAMS_SQL.replace('from changes', f'from {changes}', 1)}")
+        changes = f"({_changes(records, spec, seen, item, key)}) as changes"
+        con.execute(f"insert into stream by name {STREAMS_SQL.replace('from changes', f'from {changes}', 1)}")
 
     again: list[File] = []
     if lines:
@@ -125,156 +142,153 @@ def read(
         if not files:
             continue
         con.execute(f"create or replace temp table opened as select * from {unwrap.records(entries(files))}")
-        insert(f"select path, unnest(try_cast(record as struct({members}))) from opened")
+        con.execute(f"""create or replace temp table shaped as
+            select path, line, record, try_cast(record as struct({members})) as shape from opened""")
+        insert("select path, unnest(shape) from shaped")
         con.execute("delete from stream where resource is null")
-        keys = f"$.dynamodb.{_spelled('Keys', seen.lowered)}"
+        keys = f"$.dynamodb.{seen.spelled('Keys')}"
         con.execute(f"""insert into unread
             select path, line, 'not JSON', left(raw, {unwrap.RAW}) from {entries(files)} where value is null
-            union all select path, line, 'no stream record', left(record::varchar, {unwrap.RAW}) from opened
-            where not coalesce(json_type(record, '{keys}') = 'OBJECT', false)""")
-
-
-def _record(seen: Look) -> dict[str, str]:
-    """{name: type} of the members of one record, spelled as the log spells them."""
-    keys = "map(varchar, struct(S varchar, N varchar, B varchar))" if seen.typed else "map(varchar, varchar)"
-    inner = {"ApproximateCreationDateTime": "varchar", "Keys": keys, "NewImage": "json", "OldImage": "json",
-             "SequenceNumber": "varchar"}  # fmt: skip
-    outer = {"eventID": "varchar", "eventName": "varchar", "eventSourceARN": "varchar", "userIdentity": "varchar"}
-    outer["dynamodb"] = "struct(" + ", ".join(f'"{name}" {of}' for name, of in inner.items()) + ")"
-    return {name.lower(): of.lower() for name, of in outer.items()} if seen.lowered else outer
-
-
-def _changes(records: str, spec: MappingSpec, seen: Look, key: str) -> str:
-    """SQL: the relation `changes` of streams.sql, of the records that the SQL text `records` gives."""
-    item = _Item(spec, seen)
-    # An item with neither holder nor expiry has no grants: its token is the mark that each write stores.
-    fields = dict(spec.fields)
-    if not (spec.get("holder") or spec.get("expires_at")) and spec.get("token"):
-        fields.setdefault("written_token", fields["token"])
-    mapped = ", ".join(
-        f"{item.scalar(fields.get(name), image)} as {side}_{name}" for side, image in _SIDES for name in _SCALARS
-    )
-    hashed = ", ".join(f"{item.hashed(_names(spec, 'value'), image, key)} as {side}_value" for side, image in _SIDES)
-    guarded = [name for key_ in _GUARDED for name in _names(spec, key_)]
-    # Without old images the previous new image of the item stands in, redelivered records apart.
-    previous = (
-        "last_value(now) over (partition by stream, resource order by lpad(sequence, 40, '0') rows between "
-        "unbounded preceding and current row exclude group)"
-    )
-    was = f"case when event_name <> 'INSERT' then {previous} end" if seen.views == {"NEW_IMAGE"} else "old"
-    return f"""select path, event_id, event_name, by_service, resource, stream, sequence, created,
-            fingerprint(old_image) as before_image, fingerprint(new_image) as after_image,
-            event_name = 'INSERT' or was is not null as before_known, event_name = 'REMOVE' or now is not null as after_known,
-            {mapped}, {hashed},
-            {item.changed(_names(spec, "next_poll"))} as next_poll_changed,
-            {item.changed([*guarded, *spec.protect])} as protected_changed,
-            {item.fell(spec.rising)} as fell, {item.width(spec.get("token"))} as token_width, {item.fault(spec)} as fault
-        from (select *, {was} as was from (
-            select path, coalesce(eventID, d.SequenceNumber) as event_id, eventName as event_name,
-                coalesce(contains(userIdentity, 'dynamodb.amazonaws.com'), false) as by_service,
-                {_resource(seen)} as resource, coalesce(nullif(eventSourceARN, ''), 'unnamed stream') as stream,
-                d.SequenceNumber as sequence, d.ApproximateCreationDateTime as created,
-                d.NewImage as new_image, d.OldImage as old_image,
-                json_extract_string(d.NewImage, {item.paths}) as now, json_extract_string(d.OldImage, {item.paths}) as old
-            from (select * exclude (dynamodb), dynamodb as d from ({records}))))"""
-
-
-def _resource(seen: Look) -> str:
-    """SQL: table and key; the values of a composite key in the order of their attributes' names."""
-    value = "coalesce(k.value.S, k.value.N, k.value.B)" if seen.typed else "k.value"
-    number = (
-        f"regexp_replace({value}, '[.]0+$', '')"
-        if not seen.typed
-        else f"coalesce(k.value.S, regexp_replace(k.value.N, '[.]0+$', ''), k.value.B)"
-    )
-    return f"""nullif(concat(nullif(split_part(split_part(eventSourceARN, ':table/', 2), '/', 1), '') || '/',
-        array_to_string(list_transform(list_sort(map_entries(d.Keys)), lambda k: replace({number}, '|', '\\|')), '|')), '')"""
+            union all select path, line,
+                case when json_type(record, '$.dynamodb') = 'OBJECT' then 'no stream record of the shape that the others have'
+                    else 'no stream record' end, left(record::varchar, {unwrap.RAW})
+            from shaped where shape is null or not coalesce(json_type(record, '{keys}') = 'OBJECT', false)""")
 
 
 class _Item:
-    """SQL for the mapped attributes of an image, which `paths` extracts in one go as a list of their JSON."""
+    """SQL for the attributes of an image, which is read as a struct."""
 
     def __init__(self, spec: MappingSpec, seen: Look) -> None:
-        named = [name for key in spec.fields for name in _names(spec, key)]
-        self.typed = seen.typed
-        self.names = list(dict.fromkeys([*named, *spec.rising, *spec.protect]))
-        self.paths = f"[{', '.join(unwrap.text(_path(name)) for name in self.names)}]"
+        self.seen = seen
+        self.tokens = [name for key in ("token", "written_token") for name in _names(spec, key)]
+        mapped = [name for key in spec.fields for name in _names(spec, key)]
+        self.scalars = list(dict.fromkeys([*mapped, *spec.rising]))
+        # names of a struct differ by more than case; of two that do not, the mapped one stays
+        self.names = list(
+            {n.lower(): n for n in reversed([*self.scalars, *spec.protect, *seen.attributes][:_MOST])}.values()
+        )
 
-    def whole(self, name: str, image: str) -> str:
-        """The attribute as it stands."""
-        return f"{image}[{self.names.index(name) + 1}]"
+    def record(self) -> dict[str, str]:
+        """{name: type} of the members of one record, spelled as the log spells them."""
+        image = "struct(" + ", ".join(f"{_name(n)} {self._type(n)}" for n in self.names) + ")"
+        inner = {
+            "ApproximateCreationDateTime": "varchar", "Keys": "json", "NewImage": image, "OldImage": image,
+            "SequenceNumber": "varchar",
+        }  # fmt: skip
+        outer = {"eventID": "varchar", "eventName": "varchar", "eventSourceARN": "varchar", "userIdentity": "varchar"}
+        outer["dynamodb"] = "struct(" + ", ".join(f'"{self.seen.spelled(n)}" {of}' for n, of in inner.items()) + ")"
+        return {self.seen.spelled(name): of for name, of in outer.items()}
+
+    def _type(self, name: str) -> str:
+        if not self.seen.typed:
+            return "varchar"
+        if name not in self.scalars:
+            return "json"
+        tags = ("S", "N", "NULL") if name in self.tokens else ("S", "N")
+        return "struct(" + ", ".join(f'"{self.seen.spelled(tag)}" varchar' for tag in tags) + ")"
 
     def scalar(self, name: str | None, image: str) -> str:
         """The attribute's text or number, as text; null where it is missing or something else."""
         if name is None:
             return "null::varchar"
-        return f"typed_scalar({self.whole(name, image)})" if self.typed else self.whole(name, image)
+        value = f"{image}.{_name(name)}"
+        return f"coalesce({value}.N, {value}.S)" if self.seen.typed and name in self.scalars else value
+
+    def image(self, image: str) -> str:
+        """One number for everything in the image, whatever its order; null where there is no image."""
+        nested = {
+            n for n in self.names if n not in self.scalars and self.seen.attributes.get(n, frozenset()) & _COLLECTIONS
+        }
+        parts = [f"fingerprint({self.scalar(n, image)})" if n in nested else self.scalar(n, image) for n in self.names]
+        return f"case when {image} is not null then hash({', '.join(parts) or '1'}) end"
 
     def hashed(self, names: Sequence[str], image: str, key: str) -> str:
         """The keyed hash of several attributes together; null where all are missing."""
         if not names:
             return "null::varchar"
-        joined = ", chr(31), ".join(self.whole(n, image) for n in names)
-        return f"case when coalesce({', '.join(self.whole(n, image) for n in names)}) is not null then keyed({unwrap.text(key)}, concat({joined})) end"
+        scalars = ", ".join(self.scalar(n, image) for n in names)
+        joined = scalars if len(names) == 1 else f"nullif(concat_ws(chr(31), {scalars}), '')"
+        return f"keyed({unwrap.text(key)}, {joined})"
 
     def changed(self, names: Sequence[str]) -> str:
         """Whether any of the attributes differs between the two images."""
-        return (
-            " or ".join(f"{self.whole(n, 'was')} is distinct from {self.whole(n, 'now')}" for n in dict.fromkeys(names))
-            or "false"
-        )
+        tests = (f"{self.scalar(n, 'was')} is distinct from {self.scalar(n, 'now')}" for n in dict.fromkeys(names))
+        return " or ".join(tests) or "false"
 
     def fell(self, names: Sequence[str]) -> str:
         """The first of the attributes that fell, empty where none did, null where one is not known."""
         if not names:
             return "null::varchar"
-        pairs = [
-            (
-                n,
-                f"try_cast({self.scalar(n, 'was')} as decimal(38,9))",
-                f"try_cast({self.scalar(n, 'now')} as decimal(38,9))",
-            )
-            for n in names
-        ]
-        fallen = " ".join(f"when {now} < {was} then {unwrap.text(n)}" for n, was, now in pairs)
-        known = " and ".join(f"({now} is not null or {was} is null)" for _, was, now in pairs)
+        was, now = ([f"try_cast({self.scalar(n, i)} as decimal(38,9))" for n in names] for i in ("was", "now"))
+        fallen = " ".join(f"when {b} < {a} then {unwrap.text(n)}" for n, a, b in zip(names, was, now, strict=True))
+        known = " and ".join(f"({b} is not null or {a} is null)" for a, b in zip(was, now, strict=True))
         return f"case when was is null or now is null then null {fallen} when {known} then '' end"
 
     def width(self, name: str | None) -> str:
         """Characters of the stored token where it is text, 0 where it is a number."""
-        if name is None or not self.typed:
+        if name is None or not self.seen.typed:
             return "null::integer"
-        return f"case upper({self.whole(name, 'now')}[3]) when 'N' then 0 when 'S' then length({self.scalar(name, 'now')}) end"
+        return f"case when now.{_name(name)}.N is not null then 0 else length(now.{_name(name)}.S) end"
 
-    def fault(self, spec: MappingSpec) -> str:
+    def fault(self) -> str:
         """Why the record cannot be used, or null; never with the value, which is payload."""
-        digits = f"not regexp_full_match(sequence, '[0-9]{{1,{history.ORDER_DIGITS}}}')"
-        tests = {
-            digits: f"the sequence number is not 1 to {history.ORDER_DIGITS} digits (rounded by a spreadsheet?)",
+        rounded = f"not regexp_full_match(sequence, '[0-9]{{1,{history.ORDER_DIGITS}}}')"
+        faults = {
+            rounded: f"the sequence number is not 1 to {history.ORDER_DIGITS} digits (rounded by a spreadsheet?)",
         }
-        for name in dict.fromkeys(n for key in ("token", "written_token") for n in _names(spec, key)):
-            given = self.whole(name, "now")
-            absent = f"coalesce({given}, 'null') in ('null', '{{\"NULL\":true}}', '{{\"null\":true}}')"
-            tests[f"not {absent} and whole_number({self.scalar(name, 'now')}) is null"] = (
+        for name in dict.fromkeys(self.tokens):
+            value = f"now.{_name(name)}"
+            missing = (
+                f'{value} is null or {value}."NULL" is not null'
+                if self.seen.typed
+                else f"coalesce({value}, 'null') = 'null'"
+            )
+            faults[f"not ({missing}) and whole_number({self.scalar(name, 'now')}) is null"] = (
                 f"{name} is not a whole number of at most {history.TOKEN_DIGITS} digits"
             )
-        return "case " + " ".join(f"when {test} then {unwrap.text(reason)}" for test, reason in tests.items()) + " end"
+        return "case " + " ".join(f"when {test} then {unwrap.text(why)}" for test, why in faults.items()) + " end"
 
 
-_SIDES = (("before", "was"), ("after", "now"))
-_SCALARS = (
-    "token",
-    "written_token",
-    "writer",
-    "holder",
-    "expires_at",
-    "status",
-    "terminal_version",
-    "version",
-    "operation",
-    "alert",
-)
-_GUARDED = ("status", "value", "expires_at", "holder", "token", "next_poll")
+def _changes(records: str, spec: MappingSpec, seen: Look, item: _Item, key: str) -> str:
+    """SQL: the relation `changes` of streams.sql, of the records that the SQL text `records` gives."""
+    fields = dict(spec.fields)
+    # An item with neither holder nor expiry has no grants: its token is the mark that each write stores.
+    if not (spec.get("holder") or spec.get("expires_at")) and spec.get("token"):
+        fields.setdefault("written_token", fields["token"])
+    sides = ", ".join(
+        [f"{item.scalar(fields.get(name), image)} as {side}_{name}" for side, image in _SIDES for name in _SCALARS]
+        + [f"{item.hashed(_names(spec, 'value'), image, key)} as {side}_value" for side, image in _SIDES]
+    )
+    # Without old images the previous new image of the item stands in, redelivered records apart.
+    previous = (
+        "last_value(now) over (partition by stream, resource order by lpad(sequence, 40, '0') "
+        "rows between unbounded preceding and current row exclude group)"
+    )
+    was = f"case when event_name <> 'INSERT' then {previous} end" if seen.views == {"NEW_IMAGE"} else "old"
+    return f"""select path, event_id, event_name, by_service, resource, stream, sequence, created,
+            {item.image("old")} as before_image, {item.image("now")} as after_image,
+            event_name = 'INSERT' or was is not null as before_known, event_name = 'REMOVE' or now is not null as after_known,
+            {sides}, {item.changed(_names(spec, "next_poll"))} as next_poll_changed,
+            {item.changed(spec.protect)} as other_protected_changed,
+            {item.fell(spec.rising)} as fell, {item.width(spec.get("token"))} as token_width, {item.fault()} as fault
+        from (select *, {was} as was from (
+            select * replace (coalesce(stream, 'unnamed stream') as stream), case when contains(stream, '/') then split_part(stream, '/', 1) || '/' else '' end || {_key(seen)} as resource
+            from (select * replace (case when contains(stream, ':table/') then substr(stream, instr(stream, ':table/') + 7) end as stream) from (
+            select path, coalesce(eventID, d.SequenceNumber) as event_id, eventName as event_name,
+                coalesce(contains(userIdentity, 'dynamodb.amazonaws.com'), false) as by_service,
+                eventSourceARN as stream, d.Keys as keys,
+                d.SequenceNumber as sequence, d.ApproximateCreationDateTime as created, d.NewImage as now, d.OldImage as old
+            from (select * exclude (dynamodb), dynamodb as d from ({records}))))))"""
+
+
+def _key(seen: Look) -> str:
+    """SQL: the text of the key in `keys`, by plain cutting where it is one simple text."""
+    cut = "".join(
+        f"when starts_with(keys, {unwrap.text(b)}) then substr(keys, {len(b) + 1}, length(keys) - {len(b) + 3}) "
+        for b in seen.keys
+    )
+    odd = " or ".join(f"contains(keys, {mark})" for mark in ("chr(92)", "'\"},\"'", "'|'"))
+    return f"case when {odd} then key_text(keys) {cut}else key_text(keys) end"
 
 
 def _names(spec: MappingSpec, key: str) -> list[str]:
@@ -282,17 +296,6 @@ def _names(spec: MappingSpec, key: str) -> list[str]:
     return field.split(",") if field else []
 
 
-def _path(name: str, inner: str | None = None) -> str:
-    """The JSON path of an attribute, or of an attribute inside another."""
-    quoted = ['"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"' for part in (name, inner) if part is not None]
-    return "$." + ".".join(quoted)
-
-
-def _scalar(value: str, typed: bool) -> str:
-    return (
-        f"coalesce({value}->>'$.N', {value}->>'$.n', {value}->>'$.S', {value}->>'$.s')" if typed else f"{value}->>'$'"
-    )
-
-
-def _spelled(name: str, lowered: bool) -> str:
-    return name.lower() if lowered else name
+def _name(name: str) -> str:
+    """The name as a SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'

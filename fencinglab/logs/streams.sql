@@ -50,7 +50,7 @@ select
     fault,
     resource,
     resource as lease,
-    lpad(sequence, 40, '0') as order_key,
+    right(concat('0000000000000000000000000000000000000000', sequence), 40) as order_key,
     case when sequence is not null then stream end as order_scope,
     moment(created) as "at",
     case when contains(created, '.') and epoch_us(moment(created)) % 1000000 <> 0 then 1000 else 1000000 end
@@ -78,7 +78,11 @@ select
         when granted or stores_token then true
         when after_version = before_version then false  -- the item changed and its version did not
     end as fenced,
-    case when lives and before_known then protected_changed end as protected,
+    case when lives and before_known then
+        before_token is distinct from after_token or before_holder is distinct from after_holder
+        or before_expires_at is distinct from after_expires_at or before_status is distinct from after_status
+        or before_value is distinct from after_value or next_poll_changed or other_protected_changed
+    end as protected,
     case when lives and after_operation is distinct from before_operation then after_operation end as operation,
     'accepted' as decision,
     before_token, before_holder, before_expires_at, before_status, before_terminal, before_terminal_version,

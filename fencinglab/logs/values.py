@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 # moment: epoch seconds, milliseconds, microseconds or nanoseconds by magnitude, else a written time; UTC
 # where no zone is written. time_unit says which of them it is.
 # fingerprint: one number for a JSON value, whatever the order of its members and set elements: the sum over its
-# members, or where that is not enough over its names and scalars (two values that trade places then go unseen).
+# names and scalars (two values that trade places go unseen).
+# key_text: the value of a DynamoDB key; of a composite one the values in the order of their names, `|` between.
 # item_key: the key in `table/key`; a resource without a table is its own key.
-# typed_scalar: the text or number in a DynamoDB value such as {"N": "42"}, as text; null for every other type.
-MACROS = f"""
+MACROS = rf"""
 create or replace temp macro whole_number(t) as case
     when regexp_full_match(t, '[0-9]{{1,{TOKEN_DIGITS}}}') then try_cast(t as decimal({TOKEN_DIGITS},0))
     when regexp_full_match(t, '[0-9]{{1,{TOKEN_DIGITS}}}[.]0+')
@@ -36,13 +36,15 @@ create or replace temp macro moment(t) as case time_unit(t)
     when 'us' then make_timestamp(round(try_cast(t as double))::bigint)
     when 'ns' then make_timestamp((try_cast(t as hugeint) // 1000)::bigint)
     when 'text' then written_time(t) end;
-create or replace temp macro fingerprint(j) as hash(list_sum(list_transform(
-    -- members of DynamoDB JSON without sets split at one text; anything else at every mark
-    case when contains(j, '":{{"') and not contains(j, 'S":[') then string_split(substr(j, 3, length(j) - 4), '}},"')
-        else string_split(translate(j, ':{{}}[]', ','), ',') end, lambda x: hash(x))));
-create or replace temp macro typed_scalar(j) as case
-    when j[1:6] in ('{{"S":"', '{{"N":"', '{{"s":"', '{{"n":"') and not contains(j, chr(92)) then substr(j, 7, length(j) - 8)
-    when j[1:5] in ('{{"S":', '{{"N":', '{{"s":', '{{"n":') then from_json(json_extract(j, '$.*'), '["VARCHAR"]')[1] end;
+create or replace temp macro fingerprint(j) as
+    hash(list_sum(list_transform(string_split(translate(j, ':{{}}[]', ','), ','), lambda x: hash(x))));
+create or replace temp macro key_scalar(k, name) as coalesce(
+    k->>concat('$."', name, '".S'), k->>concat('$."', name, '".s'), k->>concat('$."', name, '".B'),
+    regexp_replace(coalesce(k->>concat('$."', name, '".N'), k->>concat('$."', name, '".n'), k->>concat('$."', name, '"')), '[.]0+$', ''));
+create or replace temp macro key_text(k) as coalesce(
+    nullif(regexp_extract(k, '^\{{"[^"]*":\{{"S":"([^"\\|]*)"\}}\}}$', 1), ''),
+    nullif(array_to_string(list_transform(list_sort(json_keys(k)),
+        lambda name: replace(key_scalar(k, name), '|', '\|')), '|'), ''));
 create or replace temp macro item_key(resource) as substr(resource, instr(resource, '/') + 1);
 create or replace temp macro keyed(key, t) as left(md5(key || t), 12);
 """

@@ -1,0 +1,142 @@
+"""What a reader opens: report.html, and the check of the parameters that papermill hands to a notebook.
+
+The page is one file without script and without any address: it opens anywhere, offline, and nothing in a
+log can act in it. Every text is escaped, made inert and cut; only the charts, drawn by charts.py, go in as markup.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from fencinglab import charts
+from fencinglab.errors import UsageError
+
+ROWS = 10  # evidence rows a rule on the page; report.json has more, findings.csv all of them
+DRAWN = 3  # resources whose history is drawn
+TEXT, NAME = 240, 100  # characters of one text and of one name on the page; a command may be longer
+
+# How a status is worded; the symbol stands beside every colour.
+STATUS = {
+    "violated": ("✕", "violated", "broken at least once"),
+    "holds": ("●", "holds", "every case was decided, none was broken"),
+    "idle": ("·", "idle", "could be decided, but nothing put it to the test"),
+    "unknown": ("○", "unknown", "a case lacked evidence"),
+    "not_visible": ("○", "not visible", "this format can never show it"),
+    "not_applicable": ("·", "not applicable", "declared so for this audit"),
+}
+VERDICT = {"violated": "✕", "holds": "●", "inconclusive": "○"}
+CLASSES = {
+    "unsafe": "a stale or double effect was accepted, or the sequence that excludes one is broken",
+    "window": "two holders could act",
+    "cost": "safe, but work or time was lost",
+    "evidence": "the log is not whole",
+}
+
+
+def html(report: Mapping[str, Any]) -> str:
+    """The report as one HTML page that needs neither script nor network."""
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=_shown
+    )
+    environment.filters |= {"count": _count, "verbatim": _verbatim, "statement": _statement, "prose": _prose, "id": _id}
+    template = environment.from_string(files("fencinglab").joinpath("report.html.j2").read_text(encoding="utf-8"))
+    return template.render(
+        report,
+        histories=[_picture(rows, title) for rows, title in charts.histories(report, DRAWN)],
+        refused=_drawn(charts.rejections(report["rejections"])),
+        violated={c: [r for r in report["rules"] if r["class"] == c and r["status"] == "violated"] for c in CLASSES},
+        evidence_rows={rule["name"]: rule["rows"] for rule in report["rules"]},
+        command_line=report["command"], STATUS=STATUS, VERDICT=VERDICT, CLASSES=CLASSES, ROWS=ROWS, charts=charts,
+    )  # fmt: skip
+
+
+def _picture(rows: Sequence[charts.Row], title: str | None) -> dict[str, Any]:
+    return {"rows": charts.window(rows), "resource": rows[0]["resource"], "of": len(rows)} | _drawn(
+        charts.tokens(rows, title)
+    )
+
+
+def _drawn(chart: Any) -> dict[str, Any]:
+    """The chart as markup, with its alt text; both empty where there was nothing to draw."""
+    if chart is None:
+        return {"svg": "", "alt": ""}
+    return {"svg": Markup(charts.svg(chart)), "alt": chart.description}
+
+
+def _shown(value: Any) -> Any:
+    """What the template writes for a value; it goes through here before it is escaped."""
+    if value is None:
+        return "–"
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return charts.inert(value, TEXT)
+    return value
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _verbatim(text: str, limit: int = 4000) -> Markup:
+    """A command or a snippet: its lines stay, and it is not cut where that would break it."""
+    return Markup("\n").join(escape(charts.inert(line, limit)) for line in text.split("\n"))
+
+
+def _statement(text: str) -> str:
+    """A line of prose as a sentence: first letter large, one full stop."""
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def _prose(text: str) -> Markup:
+    """The text with what stands in backquotes as code."""
+    parts = [escape(part) for part in charts.inert(text, TEXT).split("`")]
+    if len(parts) % 2 == 0:  # a backquote without its other half is text
+        return escape(charts.inert(text, TEXT))
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
+
+
+def _id(text: str | None) -> Markup:
+    """A name from the log, which may break after each part of a path."""
+    return Markup(escape("–" if text is None else charts.inert(text, NAME)).replace("/", Markup("/<wbr>")))
+
+
+def check_parameters(cells: Sequence[str], values: Mapping[str, Any]) -> None:
+    """Refuse what papermill only warns about: parameters that the notebook does not have, or of another type.
+
+    `cells` are the sources of the cells executed so far (IPython's `In`), `values` the names that they made.
+    The parameters are those of the last cell that is one annotated literal a line; papermill writes what it was
+    given into a cell of its own after it. Raises UsageError with the list of names.
+    """
+    trees = [(cell, ast.parse(cell).body) for cell in cells if cell.startswith("# Parameters\n") or _declares(cell)]
+    place = max(i for i, (cell, _) in enumerate(trees) if _declares(cell))
+    declared = {node.target.id: ast.literal_eval(node.value) for node in trees[place][1]}  # type: ignore[attr-defined]
+    listed = ", ".join(f"{name} ({type(default).__name__})" for name, default in declared.items())
+    given = [node.targets[0].id for _, body in trees[place + 1 :] for node in body]  # type: ignore[attr-defined]
+    for name in given:
+        if name not in declared:
+            close = difflib.get_close_matches(name, declared, n=1)
+            nearest = f" (nearest: `{close[0]}`)" if close else ""
+            raise UsageError(f"this notebook has no parameter `{name}`{nearest}; it has {listed}")
+    for name, default in declared.items():
+        value = values[name]
+        if type(value) is not type(default):
+            text = f"; as text it is -r {name} {value}" if isinstance(default, str) else ""
+            raise UsageError(
+                f"parameter `{name}` is {charts.inert(repr(value))} ({type(value).__name__}), "
+                f"it takes {type(default).__name__}{text}; the parameters are {listed}"
+            )
+
+
+def _declares(cell: str) -> bool:
+    """Whether the cell is a parameters cell: annotated literals and nothing else."""
+    try:
+        body = ast.parse(cell).body
+    except SyntaxError:  # a line for IPython, such as %matplotlib
+        return False
+    return bool(body) and all(isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Constant) for node in body)

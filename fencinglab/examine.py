@@ -146,6 +146,7 @@ def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
     declared = audit.Declared(
         skip=_allowed("skip", options, tuple(BY_NAME)),
         no_terminal=spec.terminal == (),
+        rising=bool(spec.rising),
         fail_on=_allowed("fail_on", options, CLASSES[:3]),
         require_order=bool(_allowed("require", options, ("order",))),
         require_exercised=bool(options.get("require_exercised")),

@@ -58,6 +58,7 @@ class Declared(NamedTuple):
 
     skip: frozenset[str] = frozenset()  # rules that do not apply
     no_terminal: bool = False  # --terminal none: nothing is ever final
+    rising: bool = False  # fields that may only rise were named
     fail_on: frozenset[str] = frozenset()  # classes beside unsafe that exit 1
     require_order: bool = False  # a stale write before the newer holder's first write counts as window
     require_exercised: bool = False  # a core rule without a case is inconclusive
@@ -129,7 +130,8 @@ def _result(
     group = "window" if declared.require_order and rule.name == "stale_write_accepted" else rule.group
     lacking = tuple(need for need in rule.needs if not present & set(need.split("|")))
     status, missing = "holds", ()
-    if rule.name in declared.skip or (declared.no_terminal and any("terminal" in need for need in rule.needs)):
+    undeclared = ("terminal" if declared.no_terminal else "-", "-" if declared.rising else "fell")
+    if rule.name in declared.skip or any(word in need for need in rule.needs for word in undeclared):
         status = "not_applicable"
     elif broken:
         status = "violated"

@@ -91,7 +91,7 @@ RULES = (
         broken="`fenced` is false and `protected` true",
         undecided="`fenced` or, where it is false, `protected` is not known",
         needs=("fenced",),
-        says="a write that presented no token changed the item while {before_holder} held {before_token}",
+        says="a write that presented no token changed the item (token {before_token}, held by {before_holder})",
         advice="send every change of status, result, expiry, owner or next poll with `fencingToken = :token` as its "
         "condition, and store the token that it presented (`writtenToken`)",
     ),
@@ -194,8 +194,8 @@ RULES = (
     Rule(
         "scopes_mixed", "unsafe", False,
         "one resource takes tokens of two leases",
-        case="row whose lease is another key than its resource, with a token (`earlier` as for every rule that says resource and order scope: in any incarnation)",
-        broken="an earlier such row of the resource and order scope has another lease",
+        case="row with a token whose lease is another key than its resource",
+        broken="an earlier row with a token of the resource and order scope has another lease",
         undecided="never",
         needs=("lease", "token"),
         says="token {token} comes from lease {lease}, others from another",

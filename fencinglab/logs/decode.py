@@ -12,10 +12,11 @@ import re
 import shlex
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from fencinglab.errors import InputError
 
@@ -131,7 +132,6 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf_16_le",
     codecs.BOM_UTF16_BE: "utf_16_be",
 }
-# Which of four bytes are mostly zero in a text of mostly ASCII.
 _ZEROS = {"0111": "utf_32_le", "1110": "utf_32_be", "0101": "utf_16_le", "1010": "utf_16_be"}
 
 
@@ -151,23 +151,31 @@ def decoded(source: Source) -> tuple[Iterator[bytes], bool]:
     if packed:
         what, command = packed
         raise InputError(f"{source.name} is packed with {what}; unpack it first: {command} {shlex.quote(source.name)}")
-    encoding = next((of for mark, of in _MARKS.items() if head.startswith(mark)), None)
-    zeros = [head[at:beginning:4].count(0) * 4 / (len(head[:beginning]) or 1) for at in range(4)]
-    encoding = encoding or _ZEROS.get("".join("1" if share > 0.5 else "0" if share < 0.1 else "?" for share in zeros))
+    encoding = next((of for mark, of in _MARKS.items() if head.startswith(mark)), None) or _by_zeros(head[:beginning])
     if encoding:
         chunks = _utf8(chunks, encoding)
     return _unmarked(chunks), changed or bool(encoding)
 
 
+def _by_zeros(head: bytes) -> str | None:
+    """The encoding of wide characters without a mark: most of them are ASCII, so every second byte or more is zero."""
+    if not head.replace(b"\0", b"").strip():
+        return None
+    zeros = [head[at::4].count(0) * 4 / len(head) for at in range(4)]
+    return _ZEROS.get("".join("1" if share > 0.5 else "0" if share < 0.1 else "?" for share in zeros))
+
+
 def _unpacked(chunks: Iterator[bytes], source: Source) -> Iterator[bytes]:
     """What the gzip members hold, up to the first damage."""
     member, fresh, members, made, limits = zlib.decompressobj(31), True, 0, 0, source.limits
-    # In small pieces: zlib gives nothing of a piece in which it finds a damage.
-    for left in (chunk[at : at + 4096] for chunk in chunks for at in range(0, len(chunk), 4096)):
+    piece = 1 << 14
+    for left in (chunk[at : at + piece] for chunk in chunks for at in range(0, len(chunk), piece)):
         while left := left.lstrip(b"\0") if fresh else left:
+            before = member.copy()
             try:
                 text = member.decompress(left, source.step)
             except zlib.error as error:
+                yield from _up_to_damage(before, left)
                 gzip = left.startswith(_GZIP) or not (fresh and members)
                 why = f"damaged gzip data ({error})" if gzip else "other data after the gzip data"
                 source.lost = f"{why}: the rest of the file is lost", b"" if gzip else left
@@ -191,6 +199,14 @@ def _unpacked(chunks: Iterator[bytes], source: Source) -> Iterator[bytes]:
         yield text
     if not (fresh or member.eof):
         source.lost = "the gzip data ends too early: the rest of the file is lost", b""
+
+
+def _up_to_damage(member: Any, piece: bytes) -> Iterator[bytes]:
+    """What a piece of gzip data holds before its damage, of which zlib by itself gives nothing."""
+    with suppress(zlib.error):
+        for byte in piece:
+            if text := member.decompress(bytes((byte,))):
+                yield text
 
 
 def _utf8(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:

@@ -134,7 +134,9 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: str
         notes.append(f"`{spec.get('order_key')}` holds no numbers: it gives no order")
     aside = _set_aside(con, table, raw)
     if order:
-        con.execute(f"create or replace temp table {table} as {carry(f'select * exclude (fault, remarks) from {table}')}")
+        [(deletes,)] = con.execute(f"select count(*) filter (decision = 'accepted' and kind in ('delete', 'ttl_delete')) from {table}").fetchall()
+        carried = carry(f"select * exclude (fault, remarks) from {table}", deletes=deletes > 0, leases=spec.get("lease") is not None)
+        con.execute(f"create or replace temp table {table} as {carried}")
     else:
         con.execute(f"alter table {table} drop column fault")
         con.execute(f"alter table {table} drop column remarks")

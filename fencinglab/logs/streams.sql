@@ -20,8 +20,10 @@ with typed as (
             case when after_known then coalesce(after_holder, '') end as after_holder
         ),
         time_unit(after_expires_at) as expiry_unit,
-        case when before_known then coalesce(before_status in mapped.terminal, false) end as before_terminal,
-        case when after_known and lives then coalesce(after_status in mapped.terminal, false) end as after_terminal,
+        case when before_known and mapped.terminal is not null then coalesce(before_status in mapped.terminal, false) end
+            as before_terminal,
+        case when after_known and lives and mapped.terminal is not null
+            then coalesce(after_status in mapped.terminal, false) end as after_terminal,
         mapped
     from (select *, event_name <> 'REMOVE' as lives from changes) as changes
     cross join mapped

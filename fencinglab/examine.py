@@ -143,6 +143,7 @@ def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
     for name in ("retention", "skew"):
         if value := options.get(name):
             spec = replace(spec, **{name: mapping.parse_duration(value, f"--{name}")})
+    redact = bool(options.get("redact"))
     declared = audit.Declared(
         skip=_allowed("skip", options, tuple(BY_NAME)),
         no_terminal=spec.terminal == (),
@@ -155,8 +156,8 @@ def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
     return Request(
         logs=tuple(logs), mapping=spec, declared=declared, form=options.get("format") or None,
         filters=read.Filters(*(options.get(name) or None for name in read.Filters._fields)),
-        redact=bool(options.get("redact")),
-        options={k: "(redacted)" if options.get("redact") and k in ("resource", "key_prefix") else v for k, v in options.items()},
+        redact=redact,
+        options={k: "(redacted)" if redact and k in ("resource", "key_prefix") else v for k, v in options.items()},
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -60,7 +59,7 @@ def place(contents: dict[str, str], out: Path) -> list[Path]:
             staged.write_text(content, encoding="utf-8", newline="\n")
         for name in contents:
             (out / name).parent.mkdir(exist_ok=True)
-            os.replace(staging / name, out / name)
+            (staging / name).replace(out / name)
     except OSError as error:
         raise UsageError(
             f"--out {out}: cannot be written ({error.strerror}); free the place or name another folder"

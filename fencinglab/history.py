@@ -114,6 +114,7 @@ def check(relation: duckdb.DuckDBPyRelation, name: str = "history") -> duckdb.Du
     checked = relation.query("given", select(given, "given"))
     faults = {
         "resource is null": "resource is null",
+        "kind or decision is null (say write, or unknown)": "kind is null or decision is null",
         f"order_key is not {ORDER_DIGITS} digits": f"not regexp_full_match(order_key, '[0-9]{{{ORDER_DIGITS}}}')",
         "order_key stands without order_scope": "order_key is not null and order_scope is null",
         "a token is negative": "least(token, before_token, after_token, current_token) < 0",

@@ -52,7 +52,7 @@ def html(report: Mapping[str, Any]) -> str:
         histories=[_picture(rows, title) for rows, title in charts.histories(report, DRAWN)],
         refused=_drawn(charts.rejections(report["rejections"])),
         violated={c: [r for r in report["rules"] if r["class"] == c and r["status"] == "violated"] for c in CLASSES},
-        evidence_rows={rule["name"]: rule["rows"] for rule in report["rules"]},
+        by_name={rule["name"]: rule for rule in report["rules"]},
         command_line=report["command"], STATUS=STATUS, VERDICT=VERDICT, CLASSES=CLASSES, ROWS=ROWS, charts=charts,
     )  # fmt: skip
 
@@ -102,8 +102,8 @@ def _prose(text: str) -> Markup:
 
 
 def _id(text: str | None) -> Markup:
-    """A name from the log, which may break after each part of a path."""
-    return Markup(escape("–" if text is None else charts.inert(text, NAME)).replace("/", Markup("/<wbr>")))
+    """A name from the log, which may break at the parts of a path."""
+    return Markup(escape("–" if text is None else charts.inert(text, NAME)).replace("/", Markup("/<wbr>")).replace(":", Markup("<wbr>:")))
 
 
 def check_parameters(cells: Sequence[str], values: Mapping[str, Any]) -> None:

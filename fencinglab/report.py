@@ -132,12 +132,14 @@ def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log) -> str
     if audit.verdict == "holds":
         idle = [r.rule.name for r in audit.results if r.rule.core and r.status == "idle"]
         untested = f" Not put to the test here: {', '.join(idle)}." if idle else ""
-        return f"Holds: none of {audit.exercised:,} writes after a grant came from a worker that had lost its lease.{untested}"
+        safe = f"Holds: none of {audit.exercised:,} writes after a grant came from a worker that had lost its lease."
+        return safe + untested
     why = _why_open(audit, log)
     if suspects:
         count = len(suspects)
         noun, was, these = ("resource", "was", "it") if count == 1 else ("resources", "were", "these")
-        return f"No proof either way: {why}. {count:,} {noun} changed hands and {was} written afterwards: look at {these} first."
+        first_look = f"{count:,} {noun} changed hands and {was} written afterwards: look at {these} first."
+        return f"No proof either way: {why}. {first_look}"
     return f"No proof either way: {why}."
 
 
@@ -239,7 +241,8 @@ def history_rows(con: duckdb.DuckDBPyConnection, resources: Sequence[str], limit
     relation = con.execute(
         f"""
         select * from (
-            select {", ".join(f'history."{c}"' for c in columns)}, coalesce({broken}, false) as broken, coalesce({open_}, false) as undecided,
+            select {", ".join(f'history."{c}"' for c in columns)},
+                coalesce({broken}, false) as broken, coalesce({open_}, false) as undecided,
                 row_number() over (partition by history.resource order by order_scope, order_key, verdicts.row_id) as step
             from history join verdicts on verdicts.row_id = history.rowid
             where history.resource in (select unnest(?::varchar[])))

@@ -18,8 +18,9 @@ FLOORS = (
         ("model.lease", "model.guard", "model.receiver", "model.fix", "model.timeline", "model"),
         ("dynamodb.mock", "dynamodb.requests", "dynamodb.status", "dynamodb"),
         (
-            "logs.mapping", "logs.inputs", "logs.detect", "logs.streams", "logs.lines", "logs.tables", "logs.read",
-            "logs",
+            "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",
+            "logs.unwrap", "logs.streams", "logs.carry", "logs.cells", "logs.mutations", "logs.lines", "logs.tables",
+            "logs.read", "logs",
         ),
     ],
     [
@@ -29,7 +30,7 @@ FLOORS = (
         ("audit.rules", "audit.audit", "audit.evidence", "audit.whatif", "audit"),
     ],
     [("charts",)],
-    [("report",), ("compare",)],
+    [("report", "screen", "page", "examine", "files"), ("compare",)],
     [("cli",)],
 )  # fmt: skip
 

@@ -29,12 +29,13 @@ def judge_all(con: duckdb.DuckDBPyConnection, *, skew: int = 0, retention: int |
     A rule's column is 1 broken, 0 held, -1 undecided, null no case. `skew` and `retention` are
     microseconds; retention None means that none is declared.
     """
-    # Equal stays equal in a hash, and a number is cheaper to partition by than a long key.
-    replaced = [f'hash(history."{name}") as "{name}"' for name in ("resource", "lease", "order_scope")]
-    replaced += [f'epoch_us(history."{c.name}") as "{c.name}"' for c in history.COLUMNS if c.type == "TIMESTAMP"]
-    con.execute(
-        f"create or replace temp view events as select rowid as row_id, * replace ({', '.join(replaced)}) from history"
-    )
+    # Equal stays equal in a hash, and a number is cheaper to partition by than a long key. (A null's hash is no null.)
+    given = {
+        name: f'case when "{name}" is not null then hash("{name}") end' for name in ("resource", "lease", "order_scope")
+    }
+    given |= {c.name: f'epoch_us(history."{c.name}")' for c in history.COLUMNS if c.type == "TIMESTAMP"}
+    replaced = ", ".join(f'{value} as "{name}"' for name, value in given.items())
+    con.execute(f"create or replace temp view events as select rowid as row_id, * replace ({replaced}) from history")
     con.execute(
         "create or replace temp table settings as select ?::bigint as skew, ?::bigint as retention", [skew, retention]
     )
@@ -64,6 +65,8 @@ class Declared(NamedTuple):
     require_exercised: bool = False  # a core rule without a case is inconclusive
     accept: frozenset[str] = frozenset()  # of ACCEPTABLE: reasons that a scheduled run lives with
 
+
+NOTHING_DECLARED = Declared()
 
 ACCEPTABLE = {
     "unknown": "a core rule could not be decided, or the order is not known",

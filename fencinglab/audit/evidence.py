@@ -5,11 +5,10 @@ Everything is returned as plain data; report.py renders it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fencinglab.audit.audit import Audit
-from fencinglab.audit.rules import BY_NAME, RULES, Rule
+from fencinglab.audit.rules import RULES, Rule
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,13 +28,18 @@ class Field(NamedTuple):
 # The one documented log record, and what to store in the item, per column that a rule may lack.
 TO_RECORD = {
     "token": Field("store the token that each write presented: `SET writtenToken = :token`", "fencingToken"),
-    "fenced": Field("store `writtenToken` and raise a `version` in every write: `SET writtenToken = :token ADD version :one`", "fencingToken"),
+    "fenced": Field(
+        "store `writtenToken` and raise a `version` in every write: `SET writtenToken = :token ADD version :one`",
+        "fencingToken",
+    ),
     "writer": Field("store who wrote: `SET writtenBy = :worker`", "worker"),
     "after_holder": Field("store the lease's owner: `leaseOwner`", "worker"),
     "before_holder": Field("choose NEW_AND_OLD_IMAGES for the stream, and store `leaseOwner`", "storedOwner"),
     "before_token": Field("choose NEW_AND_OLD_IMAGES for the stream", "storedToken"),
     "after_token": Field("store the token in the item: `ADD fencingToken :one` in the acquire", "fencingToken"),
-    "current_token": Field("keep lease and state in one item, or check the lease item in the same transaction", "currentToken"),
+    "current_token": Field(
+        "keep lease and state in one item, or check the lease item in the same transaction", "currentToken"
+    ),
     "after_terminal": Field("name the final statuses: `--terminal SUCCEEDED,FAILED`, or `--terminal none`", "status"),
     "before_terminal": Field("choose NEW_AND_OLD_IMAGES, and name the final statuses by --terminal", "storedStatus"),
     "before_expires_at": Field("store `leaseExpiresAt` in the item", "storedExpiresAt"),
@@ -109,11 +113,15 @@ QUESTIONS = (
 # The request-status article's decision rule, and the rules that decide each line.
 DECISION_RULE = (
     ("one token owns the resource at a time", ("token_shared", "holder_without_token", "leases_overlap")),
-    ("every write with a stale token fails", ("token_went_back", "stale_write_accepted", "unfenced_write", "unfenced_delete")),
+    (
+        "every write with a stale token fails",
+        ("token_went_back", "stale_write_accepted", "unfenced_write", "unfenced_delete"),
+    ),
     ("the terminal state is reached once", ("terminal_twice", "terminal_left")),
     ("polling stops", ("work_after_terminal",)),
     ("retries and alerts cannot double", ("operation_twice", "alert_twice")),
 )  # fmt: skip
+_TAKEOVER = "kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> ''"
 _WORST = ("violated", "unknown", "not_visible", "idle", "holds", "not_applicable")
 
 
@@ -164,9 +172,9 @@ def undecided(con: duckdb.DuckDBPyConnection, rule: str, limit: int) -> list[dic
 
 
 _SHOWN = (
-    "resource", "lease", "order_scope", "order_key", "at", "kind", "writer", "token", "operation", "alert", "decision", "reason",
-    "before_token", "after_token", "before_holder", "after_holder", "before_status", "after_status", "before_expires_at",
-    "current_token", "fell", "token_width", "expiry_unit", "source",
+    "resource", "lease", "order_scope", "order_key", "at", "kind", "writer", "token", "operation", "alert", "decision",
+    "reason", "before_token", "after_token", "before_holder", "after_holder", "before_status", "after_status",
+    "before_expires_at", "current_token", "fell", "token_width", "expiry_unit", "source",
 )  # fmt: skip
 
 
@@ -179,14 +187,16 @@ def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: i
             where verdicts.{test}
             order by history.order_scope, history.order_key, verdicts.row_id {f"limit {limit}" if limit is not None else ""}),
         newer as (
-            select shown.row_id, min(struct_pack(order_key := grants.order_key, token := coalesce(grants.after_token, grants.token),
+            select shown.row_id, min(struct_pack(
+                order_key := grants.order_key, token := coalesce(grants.after_token, grants.token),
                 holder := coalesce(nullif(grants.after_holder, ''), grants.writer), "at" := grants."at")) as first
             from shown join history as grants
                 on coalesce(grants.lease, grants.resource) = shown.lease_key and grants.order_scope = shown.order_scope
                 and grants.order_key < shown.order_key and coalesce(grants.after_token, grants.token) > shown.token
                 and grants.decision = 'accepted'
             group by shown.row_id)
-        select shown.* exclude (lease_key), newer.first.token as newer_token, newer.first.holder as newer_holder, newer.first."at" as newer_at
+        select shown.* exclude (lease_key),
+            newer.first.token as newer_token, newer.first.holder as newer_holder, newer.first."at" as newer_at
         from shown left join newer on newer.row_id = shown.row_id
         order by shown.order_scope, shown.order_key, shown.row_id""")
     names = relation.columns
@@ -234,7 +244,7 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
         select history.resource,
             sum({broken})::bigint as unsafe, sum({window})::bigint as "window",
             count(*) filter ({left_open}) as undecided,
-            count(*) filter (kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> '') as takeovers,
+            count(*) filter ({_TAKEOVER}) as takeovers,
             count(*) filter (kind not in ('grant', 'poll') and decision = 'accepted') as writes,
             count(*) filter ({" or ".join(f"{name} = 1" for name in STALE)}) as stale,
             count(*) filter (unfenced_write = 1) as unfenced, count(*) filter (late_write_accepted = 1) as late,
@@ -242,7 +252,8 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             min(history."at") as first_seen, max(history."at") as last_seen
         from verdicts join history on history.rowid = verdicts.row_id
         where history.resource in (select resource from affected)
-        group by history.resource order by unsafe desc, undecided desc, takeovers desc, "window" desc, history.resource""")
+        group by history.resource
+        order by unsafe desc, undecided desc, takeovers desc, "window" desc, history.resource""")
     return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
 
 
@@ -263,9 +274,11 @@ def writers(con: duckdb.DuckDBPyConnection, limit: int) -> list[dict[str, Any]]:
                 count(*) filter (late_write_accepted = 1) as late,
                 min(history."at") as first_seen, max(history."at") as last_seen
             from history join verdicts on verdicts.row_id = history.rowid where writer is not null group by writer),
-        named as (select *, case when count(*) over (partition by pattern) > 5 then pattern else writer end as name from single)
+        named as (
+            select *, case when count(*) over (partition by pattern) > 5 then pattern else writer end as name from single)
         select name as writer, count(*) as names, sum(accepted)::bigint as accepted, sum(unfenced)::bigint as unfenced,
-            sum(stale)::bigint as stale, sum(late)::bigint as late, min(first_seen) as first_seen, max(last_seen) as last_seen
+            sum(stale)::bigint as stale, sum(late)::bigint as late,
+            min(first_seen) as first_seen, max(last_seen) as last_seen
         from named group by name order by stale desc, unfenced desc, late desc, accepted desc, name limit {limit}""")
     return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
 
@@ -276,20 +289,22 @@ def statuses(con: duckdb.DuckDBPyConnection, limit: int = 20) -> list[dict[str, 
         select status, sum(entered)::bigint as entered, sum(left_)::bigint as left from (
             select after_status as status, 1 as entered, 0 as left_ from history
             where decision = 'accepted' and after_status is not null and after_status is distinct from before_status
-            union all select before_status, 0, 1 from history
-            where decision = 'accepted' and after_status is not null and before_status is not null and after_status <> before_status)
+            union all
+            select before_status, 0, 1 from history
+            where decision = 'accepted' and before_status is not null and after_status <> before_status)
         group by status order by entered desc, status limit {limit}""")
     return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
 
 
 def counts(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """How many rows are failed acquires (contention), unrelated changes, grants, takeovers, and accepted writes."""
-    relation = con.sql("""select
+    relation = con.sql(f"""select
         count(*) filter (kind = 'grant' and decision = 'rejected') as contention,
         count(*) filter (protected = false and decision = 'accepted') as unrelated,
         count(*) filter (kind = 'grant' and decision = 'accepted') as grants,
-        count(*) filter (kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> '') as takeovers,
-        count(*) filter (kind not in ('grant', 'delete', 'ttl_delete', 'poll') and decision = 'accepted') as writes from history""")
+        count(*) filter ({_TAKEOVER}) as takeovers,
+        count(*) filter (kind not in ('grant', 'delete', 'ttl_delete', 'poll') and decision = 'accepted') as writes
+        from history""")
     [values] = relation.fetchall()
     return dict(zip(relation.columns, values, strict=True))
 
@@ -314,7 +329,8 @@ def story(con: duckdb.DuckDBPyConnection, resource: str, limit: int) -> list[dic
         with told as (select verdicts.row_id, {shown}, history.outcome, history.after_expires_at,
                 array_to_string(list_filter([{broken}], lambda x: x is not null), ' ') as broken
             from history join verdicts on verdicts.row_id = history.rowid where history.resource = ?),
-        grants as (select coalesce(after_token, token) as token, min("at") as granted_at, min(after_expires_at) as expires_at,
+        grants as (
+            select coalesce(after_token, token) as token, min("at") as granted_at, min(after_expires_at) as expires_at,
                 min(coalesce(nullif(after_holder, ''), writer)) as holder
             from told where kind = 'grant' and decision = 'accepted' group by 1)
         select told.*, own.granted_at, coalesce(told.before_expires_at, own.expires_at) as expires_at,
@@ -326,8 +342,3 @@ def story(con: duckdb.DuckDBPyConnection, resource: str, limit: int) -> list[dic
     )
     names = [d[0] for d in relation.description or ()]
     return [dict(zip(names, values, strict=True)) for values in relation.fetchall()]
-
-
-def titles(names: Iterable[str]) -> list[str]:
-    """The titles of rules."""
-    return [BY_NAME[name].title for name in names]

@@ -11,6 +11,8 @@
 - *newest token*: `current_token`; else the greatest of this row's `before_token` and the tokens that
   earlier accepted rows left (`after_token`, or a grant's `token`).
 - *guarded*: `protected` is not false. *Known token*: `token` with `fenced` true.
+- *rises on renewals*: a token that some accepted row of the resource raised under one holder, in a renewal or
+  more than the slack before that holder's lease ran out. Such a number is a version.
 - *slack*: `at_precision` plus the allowed skew. *Already terminal*: `before_terminal`, else an earlier
   accepted row that left the resource terminal.
 - *own attempt*: the same resource and operation also has a row that was not rejected.
@@ -44,7 +46,7 @@ RULES = (
         "a write with an older token was accepted after a newer one",
         case="accepted write with an earlier accepted write that presented a token",
         broken="its token is lower than the highest token of the earlier accepted writes",
-        undecided="its own token is not known (`fenced` null, guarded); the row has no order and the tokens differ; "
+        undecided="its own token is not known (guarded, `fenced` not false); the row has no order and the tokens differ; "
         "the token also rises on renewals; or the decision is unknown and it would be broken (else no case)",
         needs=("token", "order_key"),
         says="{who} wrote with {token} after {newer} had been accepted",
@@ -55,9 +57,9 @@ RULES = (
         "a write was accepted after a newer token had been granted",
         case="accepted write after a takeover: an older token than the newest is known in its timeline",
         broken="its token is lower than the newest token (rows of token_went_back are not counted again)",
-        undecided="its own token is not known, or only presumed and not lower; no grant, `before_holder` or `current_token` is "
-        "visible; without order only a lower `before_token` or `current_token` decides; a token that also rises on renewals; "
-        "or the decision is unknown and it would be broken",
+        undecided="its own token is not known, or only presumed and not lower; no grant, `before_holder` or "
+        "`current_token` is visible; without order, unless `current_token` or the row's own `before_token` decides; "
+        "a token that also rises on renewals; or the decision is unknown and it would be broken",
         needs=("token", "current_token|before_token|order_key"),
         says="{who} wrote with {token} after {newer} had been granted",
         advice="check the token against the latest granted in the same step as the write, "
@@ -81,7 +83,8 @@ RULES = (
         broken="`after_token` is not above `before_token`",
         undecided="one of the two tokens is not known",
         needs=("before_holder", "after_holder", "after_token"),
-        says="the lease went from {before_holder} to {after_holder}; the token was {before_token} before and {after_token} after",
+        says="the lease went from {before_holder} to {after_holder}; the token was {before_token} before and "
+        "{after_token} after",
         advice="let no write set the owner except the one that also raises the token",
     ),
     Rule(
@@ -100,9 +103,11 @@ RULES = (
         "a finished resource was finished again",
         case="accepted row that makes the resource terminal, or that finds it terminal and does not leave it "
         "(deletes and polls are none)",
-        broken="it finds it terminal, and the terminal version rose, the value or the status changed, or the source calls it a finish",
-        undecided="it finds it terminal, and neither value nor terminal version is known (and the change is not known to be "
-        "unrelated), or whether it was terminal is only known from rows without order",
+        broken="it finds it terminal, and the terminal version rose, the value or the status changed, or the source "
+        "calls it a finish",
+        undecided="it finds it terminal, and neither value nor terminal version is known (and the change is not known "
+        "to be unrelated); or whether it was terminal is only known from rows without order, unless it and one "
+        "of them are both called a finish",
         needs=("after_terminal",),
         says="{who} finished it again: {before_status} before, {after_status} after",
         advice="add `attribute_not_exists(terminalVersion)` to the finishing write and raise it there",
@@ -141,9 +146,10 @@ RULES = (
     Rule(
         "token_restarted", "unsafe", False,
         "the token sequence started again",
-        case="accepted grant with a known token that finds no token or no holder (or does not say), where the resource and order "
-        "scope has an older token, in whatever incarnation",
-        broken="its token is lower than the highest older token; or equal to it after a birth or a release",
+        case="accepted grant with a known token that does not find both a token and a holder, where the resource and "
+        "order scope has an older token, in whatever incarnation",
+        broken="its token is lower than the highest older token; or equal to it where it starts an incarnation or "
+        "finds nobody",
         undecided="the row has no order",
         needs=("token|after_token", "order_key"),
         says="a grant gave token {token} again, or a lower one than before",
@@ -173,9 +179,10 @@ RULES = (
     Rule(
         "unfenced_delete", "unsafe", False,
         "the lease was released or deleted by a writer that no longer held it",
-        case="accepted delete (not by TTL) or release with a known writer; a release is kind release, or a holder before and nobody after",
-        broken="its token is lower than the newest token (without order: than `before_token`), or another held the lease "
-        "and the resource was not terminal",
+        case="accepted delete (not by TTL) or release with a known writer; a release is kind release, or a holder "
+        "before and nobody after",
+        broken="its token is lower than the newest token (without order: than `before_token`), or another held the "
+        "lease and the resource was not terminal",
         undecided="the holder before is not known, and its token or the newest is not known either",
         needs=("writer",),
         says="{who} ended the lease that {before_holder} held",
@@ -205,7 +212,8 @@ RULES = (
         "ttl_removed_live", "unsafe", False,
         "TTL removed an item that was not finished, or too soon",
         case="accepted TTL delete",
-        broken="the item was not terminal; or a retention is declared and `at` plus slack lies before the time of the latest "
+        broken="the item was not terminal; or a retention is declared and `at` plus slack lies before the time of "
+        "the latest "
         "terminal transition of the timeline plus the retention",
         undecided="whether it was terminal, or with a retention one of the times, is not known",
         needs=("before_terminal",),
@@ -215,7 +223,7 @@ RULES = (
     Rule(
         "leases_overlap", "window", False,
         "the lease was granted to another while the old one still ran",
-        case="accepted grant to another holder than the one before, with that one's expiry and `at` known",
+        case="accepted grant to somebody else than the holder before, with that one's expiry and `at` known",
         broken="the old expiry lies more than the slack after `at`",
         undecided="never",
         needs=("before_expires_at", "before_holder", "at"),
@@ -255,7 +263,8 @@ RULES = (
     Rule(
         "went_on_after_rejection", "cost", False,
         "a worker went on after it had been refused as stale",
-        case="stale rejection, and each later row of a writer and token that were refused as stale in the same resource and order scope",
+        case="stale rejection, and each later row of a writer and token that were refused as stale in the same "
+        "resource and order scope",
         broken="it stands after the first such rejection of its writer and token",
         undecided="a stale rejection without order or without writer",
         needs=("outcome", "writer", "token", "order_key"),
@@ -277,7 +286,8 @@ RULES = (
         "rejected_late", "cost", False,
         "finished work was thrown away because the lease had run out",
         case="rejection of anything but a grant",
-        broken="not stale, not done, not an own attempt, and reason expired; or no known reason, the token held, and `at` not before `before_expires_at`",
+        broken="not stale, not done, not an own attempt, and reason expired; or no known reason, the token held, "
+        "and `at` not before `before_expires_at`",
         undecided="no known reason, and the token is not known to be above the one held or the times are not known",
         needs=("outcome", "before_expires_at|reason"),
         says="{who} was refused with the current token {token} after its lease had run out",
@@ -306,7 +316,8 @@ RULES = (
     Rule(
         "chain_broken", "evidence", False,
         "records are missing from the log",
-        case="accepted row with order and an image before it, where the row before it in the resource and order scope has an image after it",
+        case="accepted row with order and an image before it, where the row before it in the resource and order "
+        "scope has an image after it",
         broken="the two images differ",
         undecided="never",
         needs=("before_image", "after_image", "order_key"),
@@ -321,7 +332,8 @@ RULES = (
         undecided="never",
         needs=(),
         says="this row has no place in the receiver's order",
-        advice="map the source's own sequence, or say `--order lines` if the lines of each file are in the receiver's order",
+        advice="map the source's own sequence, or say `--order lines` if the lines of each file are in the "
+        "receiver's order",
     ),
     Rule(
         "time_went_back", "evidence", False,

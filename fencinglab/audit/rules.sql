@@ -21,6 +21,7 @@ with narrow as (  -- what the windows need and no more: they sort whole rows
         order_key is not null as ordered,
         decision = 'accepted' as accepted,
         kind = 'grant' as granting,
+        kind = 'finish' as finishing,
         kind in ('delete', 'ttl_delete') as deleted,
         kind not in ('grant', 'delete', 'ttl_delete', 'poll') as writes
     from events
@@ -37,10 +38,13 @@ placed as (
             partition by resource, order_scope, ordered order by order_key, row_id
         ) as previous_image,
         max(moment) over earlier as latest_at,
+        coalesce(lag(accepted and deleted) over (
+            partition by resource, order_scope, ordered order by order_key, row_id
+        ), false) as after_delete,
         min(token_width) over earlier as earlier_width,
         min(expiry_unit) over earlier as earlier_unit,
-        min(case when token is not null then lease end) over earlier as least_lease,
-        max(case when token is not null then lease end) over earlier as greatest_lease
+        min(case when token is not null and lease <> resource then lease end) over earlier as least_lease,
+        max(case when token is not null and lease <> resource then lease end) over earlier as greatest_lease
     from narrow
     window
         upto as (
@@ -56,12 +60,13 @@ placed as (
 timeline as (
     select
         row_id, lease_key, ordered, accepted, deleted, writes, incarnation,
-        older_token, previous_image, latest_at, earlier_width, earlier_unit, least_lease, greatest_lease,
+        older_token, previous_image, latest_at, after_delete, earlier_width, earlier_unit, least_lease, greatest_lease,
         max(case when accepted and writes then token end) over earlier as written_token,
         max(case when accepted then coalesce(after_token, case when granting then token end) end) over earlier
             as granted_token,
         min(case when accepted then coalesce(before_token, after_token, token) end) over earlier as first_token,
         count(case when accepted and granting then 1 end) over earlier as grants_before,
+        count(case when accepted and finishing then 1 end) over earlier as finishes_before,
         max(case when accepted and after_terminal and not deleted then 1 else 0 end) over earlier as finished,
         max(case when accepted and after_terminal and not coalesce(before_terminal, false) then moment end) over earlier
             as finished_at
@@ -79,8 +84,8 @@ whole as (  -- whole rows again, with what the windows found
         settings.retention as retention,
         coalesce(protected, true) as guarded,
         lease_key, ordered, accepted, deleted, writes, incarnation,
-        older_token, previous_image, latest_at, earlier_width, earlier_unit, least_lease, greatest_lease,
-        written_token, granted_token, first_token, grants_before, finished, finished_at
+        older_token, previous_image, latest_at, after_delete, earlier_width, earlier_unit, least_lease, greatest_lease,
+        written_token, granted_token, first_token, grants_before, finishes_before, finished, finished_at
     from timeline
     join events on events.row_id = timeline.row_id
     cross join settings
@@ -94,8 +99,8 @@ several_scopes as (
 counting_renewals as (  -- the "token" rose under one holder before its lease ran out: it is a version
     select resource
     from events cross join settings
-    where decision = 'accepted' and kind = 'grant' and before_holder <> '' and before_holder = after_holder
-        and after_token > before_token and events.at + settings.skew + coalesce(at_precision, 0) < before_expires_at
+    where decision = 'accepted' and before_holder <> '' and before_holder = after_holder and after_token > before_token
+        and (kind = 'renew' or events.at + settings.skew + coalesce(at_precision, 0) < before_expires_at)
     group by resource
 ),
 
@@ -103,7 +108,6 @@ token_uses as (  -- who is seen under which token: as its holder, or presenting 
     select row_id, lease_key, incarnation, after_token as token_used, after_holder as holder, null as presenter
     from whole
     where accepted and after_token is not null and after_holder <> ''
-        and (kind = 'grant' or before_holder is null or before_holder <> after_holder)
     union all
     select row_id, lease_key, incarnation, token as token_used, null as holder, writer as presenter
     from whole
@@ -196,7 +200,7 @@ ordered_verdicts as (
         known.*,
         case
             when not writes or decision = 'rejected' or written_token is null then null
-            when token is null then case when accepted and fenced is null and guarded then -1 end
+            when token is null then case when accepted and coalesce(fenced, true) and guarded then -1 end
             when not accepted then case when token < written_token then -1 end
             when counts_renewals then -1
             when not ordered then case when token = written_token then 0 else -1 end
@@ -244,7 +248,7 @@ select
     token_went_back,
     case
         when not writes or decision = 'rejected' or newest is null or token_went_back = 1 then null
-        when token is null then case when accepted and fenced is null and guarded and oldest < newest then -1 end
+        when token is null then case when accepted and coalesce(fenced, true) and guarded and oldest < newest then -1 end
         when not accepted then case when token < newest then -1 end
         when oldest >= newest then null
         when counts_renewals then -1
@@ -273,7 +277,7 @@ select
     case
         when not accepted or deleted or kind = 'poll' or after_terminal = false then null
         when not was_terminal then case when after_terminal then 0 end
-        when kind = 'finish' then 1
+        when kind = 'finish' and (terminal_known or finishes_before > 0) then 1
         when not terminal_known then -1
         when after_terminal_version > before_terminal_version or after_value <> before_value
             or after_status <> before_status then 1
@@ -294,10 +298,10 @@ select
     case when accepted and fell is not null then case when fell = '' then 0 else 1 end end as state_went_back,
     case
         when not accepted or kind <> 'grant' or older_token is null or coalesce(after_token, token) is null then null
-        when before_token is not null and coalesce(before_holder, 'somebody') <> '' then null
+        when before_token is not null and before_holder <> '' then null
         when not ordered then -1
         when coalesce(after_token, token) < older_token then 1
-        when coalesce(after_token, token) = older_token and (before_image = 0 or before_holder = '') then 1
+        when coalesce(after_token, token) = older_token and (before_image = 0 or before_holder = '' or after_delete) then 1
         else 0
     end as token_restarted,
     case when accepted and operation is not null then case when repeats_operation then 1 else 0 end end
@@ -305,11 +309,15 @@ select
     case when accepted and alert is not null then case when repeats_alert then 1 else 0 end end as alert_twice,
     case
         when not accepted or kind = 'ttl_delete' or writer is null then null
-        when not (kind in ('delete', 'release') or (before_holder <> '' and after_holder = '')) then null
-        when token < newest and (ordered or token < before_token) then 1
-        when before_holder <> '' and before_holder <> writer then case when before_terminal then 0 else 1 end
-        when before_holder is null and (token is null or newest is null) then -1
-        else 0
+        when kind in ('delete', 'release') or (before_holder <> '' and after_holder = '') then
+            case
+                when token < case when ordered then newest else before_token end then 1
+                when before_holder <> '' and before_holder <> writer then case when was_terminal then 0 else 1 end
+                when before_holder is null
+                    and (token is null or (case when ordered then newest else coalesce(before_token, current_token) end) is null)
+                    then -1
+                else 0
+            end
     end as unfenced_delete,
     case when token_width is not null then case when token_width <> earlier_width then 1 else 0 end end
         as tokens_as_text,
@@ -327,7 +335,7 @@ select
         else 0
     end as ttl_removed_live,
     case
-        when accepted and kind = 'grant' and before_holder <> '' and after_holder <> before_holder
+        when accepted and kind = 'grant' and before_holder <> '' and after_holder <> '' and after_holder <> before_holder
             and before_expires_at is not null and rejections.at is not null then
             case when before_expires_at > rejections.at + slack then 1 else 0 end
     end as leases_overlap,
@@ -361,7 +369,7 @@ select
         when reason = 'expired' then 1
         when reason in ('not_held', 'newer_token') then 0
         when token = held_token and rejections.at >= before_expires_at then 1
-        when token = held_token and rejections.at < before_expires_at then 0
+        when token >= held_token and rejections.at is not null and before_expires_at is not null then 0
         else -1
     end as rejected_late,
     rejected_done,

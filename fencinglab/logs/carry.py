@@ -2,49 +2,53 @@
 
 from __future__ import annotations
 
-# What a row leaves behind in `after_*` until a later row says something else.
+from collections.abc import Collection
+
+# What a row leaves behind in `after_*`, until a later row says something else.
 _KEPT = ("token", "holder", "status", "terminal", "terminal_version", "version", "value")
 
 
-def carry(rows: str, *, deletes: bool = True, leases: bool = True) -> str:
-    """SQL: the history rows of `rows`, with `before_*` filled from the last accepted earlier row that said it.
+def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bool = True) -> str:
+    """SQL: the columns `known` of the history rows, with `before_*` filled from the last earlier row that said it.
 
-    Earlier means lower in `order_key` within one resource and order scope; what a row says itself stays, and
-    rows without order stay as they are. A new holder or a release forgets the old expiry, an accepted delete
-    everything. `current_token` becomes the highest token of the lease's earlier accepted grants (where the
-    resource is its own lease, since its last delete). A release that nothing else explains is the holder's.
+    Earlier means accepted, and lower in `order_key` within one resource and order scope. What a row says
+    itself stays, and rows without order stay as they are. A new holder or a release forgets the old expiry,
+    an accepted delete everything. `current_token` becomes the highest token of the lease's earlier grants
+    (where the resource is its own lease, since its last delete). A release that nothing else explains was the
+    holder's.
 
-    To say that there are no accepted deletes, or that every resource is its own lease, saves a sort each.
+    It costs less the fewer columns are `known` (leave out those that are null throughout), and without
+    accepted `deletes` or `leases` that are not the resource.
     """
-    source, life = f"({rows})", ""
+    made = {f"before_{name}": _last(f"after_{name}", f"after_{name} is not null") for name in _KEPT if f"after_{name}" in known}
+    if "after_expires_at" in known:
+        news = " or ".join(f"{name} is not null" for name in ("after_expires_at", "after_holder") if name in known)
+        made["before_expires_at"] = _last("after_expires_at", news)
+    if "token" in known:
+        granted = "max(case when decision = 'accepted' and kind = 'grant' then token end)"
+        life = "lives" if deletes else "resource"
+        of_lease = f"lease, order_scope, case when lease = resource then {life} end"
+        made["current_token"] = f"{granted} over {_earlier(of_lease) if leases else 'earlier'}"
+    made = {name: f"case when order_key is not null then {sql} end" for name, sql in made.items()}
+    for name in made.keys() & known:
+        made[name] = f"coalesce({name}, {made[name]})"
+    if "writer" in known:
+        held = made.get("before_holder", "before_holder" if "before_holder" in known else "null")
+        made["before_holder"] = f"coalesce({held}, case when kind = 'release' then writer end)"
+    selected = [f'"{name}"' for name in known if name not in made] + [f"{sql} as {name}" for name, sql in made.items()]
     if deletes:
-        life = ", lives"
-        source = f"""(select *, count(case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 end)
-            over {_earlier("resource, order_scope")} as lives from ({rows}))"""
-    kept = ", ".join(f"coalesce(before_{name}, {_last(f'after_{name}')}) as before_{name}" for name in _KEPT if name != "holder")
-    expiry = "case when decision = 'accepted' and (after_expires_at is not null or after_holder is not null) then struct_pack(t := after_expires_at) end"
-    granted = "max(case when decision = 'accepted' and kind = 'grant' then coalesce(after_token, token) end)"
-    if leases:
-        own = f", case when lease = resource then resource end{life and ', case when lease = resource then lives end'}"
-        granted += f" over {_earlier(f'coalesce(lease, resource), order_scope{own}')}"
-    else:
-        granted += " over earlier"
-    return f"""
-        select * {"exclude (lives)" if deletes else ""} replace (
-            {kept},
-            coalesce(before_holder, {_last("after_holder")}, case when kind = 'release' then writer end) as before_holder,
-            coalesce(before_expires_at, case when order_key is not null then (last_value({expiry} ignore nulls) over earlier).t end)
-                as before_expires_at,
-            coalesce(current_token, case when order_key is not null then {granted} end) as current_token
-        )
-        from {source} window earlier as {_earlier("resource, order_scope" + life)}"""
+        deleted = "count(case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 end)"
+        rows = f"select *, {deleted} over {_earlier('resource, order_scope')} as lives from ({rows})"
+    return f"""select {", ".join(selected)} from ({rows})
+        window earlier as {_earlier("resource, order_scope" + (", lives" if deletes else ""))}"""
 
 
-def _last(column: str) -> str:
-    """SQL: the column in the last accepted earlier row where it is known."""
-    said = f"case when decision = 'accepted' then {column} end"
-    return f"case when order_key is not null then last_value({said} ignore nulls) over earlier end"
+def _last(column: str, news: str) -> str:
+    """SQL: the column in the last earlier row that has news of it, which may be that it is not known any more."""
+    if news == f"{column} is not null":
+        return f"last_value(case when decision = 'accepted' then {column} end ignore nulls) over earlier"
+    return f"(last_value(case when decision = 'accepted' and ({news}) then struct_pack(v := {column}) end ignore nulls) over earlier).v"
 
 
-def _earlier(rows_of: str) -> str:
-    return f"(partition by {rows_of} order by order_key, source rows between unbounded preceding and 1 preceding)"
+def _earlier(of: str) -> str:
+    return f"(partition by {of} order by order_key, source rows between unbounded preceding and 1 preceding)"

@@ -1,14 +1,12 @@
-"""The bytes of one input as lines of UTF-8 text: unpacked, decoded, counted, without what would stop DuckDB.
+"""The bytes of one input as UTF-8: hashed, unpacked, decoded.
 
-Everything is a generator over chunks of about a mebibyte, so memory stays bounded whatever the input holds,
-and a clean file costs little more than its hash: Python looks at single lines only in a chunk that is not clean.
+Everything is a generator over chunks of about a mebibyte, so memory stays bounded whatever the input holds.
 """
 
 from __future__ import annotations
 
 import codecs
 import hashlib
-import re
 import shlex
 import zlib
 from collections.abc import Callable, Iterator
@@ -20,8 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from fencinglab.errors import InputError
 
-CHUNK = 1 << 20
-KEPT = 1 << 16  # bytes of a set-aside entry that are kept
+CHUNK = 1 << 20  # bytes
 
 
 class Limits(NamedTuple):
@@ -35,22 +32,6 @@ class Limits(NamedTuple):
 
 
 LIMITS = Limits()
-
-
-class SetAside(NamedTuple):
-    """A line that cannot be read, or what a damaged gzip file lost."""
-
-    source: str  # name:line, 1-based
-    reason: str  # one short clause
-    raw: bytes  # how it begins; payload, never for a report
-
-
-class Lines(NamedTuple):
-    """The lines of a text, by what became of them; the rest was passed on."""
-
-    all: int
-    blank: int  # only white space
-    set_aside: tuple[SetAside, ...]
 
 
 @dataclass
@@ -96,8 +77,9 @@ class Source:
             pass
 
 
-class Unclean(Exception):
-    """A text has lines that must not reach DuckDB, and there is nowhere to write it without them."""
+def megabytes(count: int) -> str:
+    """A number of bytes to be read."""
+    return f"{count / (1 << 20):,.4g} MiB"
 
 
 def unreadable(name: str, error: OSError) -> InputError:
@@ -186,7 +168,7 @@ def _unpacked(chunks: Iterator[bytes], source: Source) -> Iterator[bytes]:
             made += len(text)
             source.spent.expanded += len(text)
             if source.spent.expanded > limits.expanded:
-                bound = f"the gzip files together unpack to more than {_size(limits.expanded)}"
+                bound = f"the gzip files together unpack to more than {megabytes(limits.expanded)}"
                 raise InputError(f"{source.name}: {bound}; give fewer files at a time")
             if made > limits.ratio_from and made > limits.ratio * source.size:
                 bound = f"unpacks to more than {limits.ratio:,} times its size"
@@ -229,130 +211,3 @@ def _unmarked(chunks: Iterator[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         yield chunk[mark:]
         mark = max(0, mark - len(chunk))
-
-
-def scan(chunks: Iterator[bytes], source: Source, shape: str, write: Callable[[bytes], object] | None = None) -> Lines:
-    """Count the lines of a text and write it without those that would stop DuckDB (Unclean where there is no `write`).
-
-    A line that is set aside is written as an empty one. In a document, a CSV header or a CSV field over several
-    lines that would break what is round it: there each bad byte is written as U+FFFD.
-    """
-    lines = blank = 0
-    aside: list[SetAside] = []
-    begins = True  # a line begins with this block
-    quoted = titled = False  # in a CSV: inside a field; after the header
-
-    def put_aside(line: int, why: str, raw: bytes) -> None:
-        where = f"{source.name}:{line}"
-        if not aside or aside[-1].source != where:
-            aside.append(SetAside(where, why, raw[:KEPT]))
-            source.spent.set_aside += len(raw[:KEPT]) + 200  # and the objects that hold it
-        if source.spent.set_aside > source.limits.set_aside:
-            bound = _size(source.limits.set_aside)
-            cure = "is it in another encoding? iconv -f WINDOWS-1252 -t UTF-8 reads the usual one"
-            raise InputError(f"{where} cannot be read ({why}), nor can {bound} before it; {cure}")
-
-    if shape == "parquet":  # no text: it passes as it is
-        for chunk in chunks:
-            if write:
-                write(chunk)
-        return Lines(0, 0, ())
-    for block, why in _blocks(chunks, source, shape != "documents"):
-        faulty = why or _fault(block)
-        if faulty and not write:
-            raise Unclean
-        if why:
-            put_aside(lines + 1, why, block)
-            block = b"\n"
-        else:
-            blank += _blank(block, begins)
-        if faulty and not why:
-            parts = block.split(b"\n")
-            for at, part in enumerate(parts):
-                odd = part.count(b'"') % 2 == 1
-                if fault := _fault(part):
-                    stays = shape == "documents" or (shape == "csv" and (odd or quoted or not titled))
-                    put_aside(lines + at + 1, f"{fault}, read as U+FFFD" if stays else fault, part)
-                    parts[at] = part.replace(b"\0", b"\xff").decode("utf-8", "replace").encode() if stays else b""
-                quoted, titled = quoted ^ odd, titled or bool(part.strip())
-            block = b"\n".join(parts)
-        elif shape == "csv":
-            quoted, titled = quoted ^ (block.count(b'"') % 2 == 1), titled or bool(block.strip())
-        lines += block.count(b"\n")
-        begins = block.endswith(b"\n")
-        if write:
-            write(block)
-    return Lines(lines, blank, tuple(aside))
-
-
-def _blocks(chunks: Iterator[bytes], source: Source, by_line: bool) -> Iterator[tuple[bytes, str]]:
-    """(whole lines, "") about a chunk at a time, and (how it begins, why) for each line that is not kept.
-
-    Not `by_line`, a line over the limit comes in several blocks. The last block ends with a newline in any case.
-    """
-    limit, long = source.limits.line, f"longer than {_size(source.limits.line)}"
-    parts: list[bytes] = []
-    held, dropping = 0, False
-    for chunk in chunks:
-        start = 0
-        if dropping:
-            start = chunk.find(b"\n") + 1
-            dropping = not start
-            if dropping:
-                continue
-        end = chunk.rfind(b"\n") + 1
-        if end > start:
-            block, parts, held = b"".join((*parts, chunk[start:end])), [], 0
-            first = block.find(b"\n")
-            if by_line and first > limit:
-                yield block[: min(first, KEPT)], long
-                block = block[first + 1 :]
-            if block:
-                yield block, ""
-        parts.append(chunk[max(start, end) :])
-        held += len(parts[-1])
-        if held > limit:
-            block, parts, held, dropping = b"".join(parts), [], 0, by_line
-            if by_line:
-                yield block[:KEPT], long
-                continue
-            cut = len(block) - 1
-            while cut > len(block) - 4 and block[cut] & 0xC0 == 0x80:
-                cut -= 1  # never inside a character
-            yield block[:cut], ""
-            parts, held = [block[cut:]], len(block) - cut
-    rest = b"".join(parts)
-    why, instead = source.lost or ("", b"")
-    broken = bool(by_line and why and not instead)  # its last line is not whole
-    if rest and not broken:
-        yield rest + b"\n", ""
-    if why:
-        yield (rest if broken else instead)[:KEPT], why
-
-
-_BLANK = re.compile(rb"\n[ \t\r\v\f]*(?=\n)")
-_BLANK_FIRST = re.compile(rb"[ \t\r\v\f]*\n")
-
-
-def _blank(block: bytes, begins: bool) -> int:
-    """How many lines of white space end in a block; `begins` when the block begins with a line."""
-    if begins and block.isspace():  # else a file of newlines would make a list of them
-        return block.count(b"\n")
-    return len(_BLANK.findall(block)) + bool(begins and _BLANK_FIRST.match(block))
-
-
-def _fault(text: bytes) -> str:
-    """Why DuckDB would stop at a text, or nothing."""
-    if b"\0" in text:
-        return f"byte {text.index(0) + 1} is NUL"
-    if text.isascii():
-        return ""
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        return f"byte {error.start + 1} (0x{text[error.start]:02x}) is not UTF-8"
-    return ""
-
-
-def _size(count: int) -> str:
-    return f"{count / (1 << 20):,.4g} MiB"

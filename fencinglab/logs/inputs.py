@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from fencinglab.errors import InputError
-from fencinglab.logs.decode import KEPT as KEPT
-from fencinglab.logs.decode import LIMITS, Limits, Source, Spent, Unclean, decoded, peek, scan, unreadable
-from fencinglab.logs.decode import SetAside as SetAside
+from fencinglab.logs.clean import KEPT as KEPT
+from fencinglab.logs.clean import SetAside as SetAside
+from fencinglab.logs.clean import Unclean, scan
+from fencinglab.logs.decode import LIMITS, Limits, Source, Spent, decoded, peek, unreadable
 from fencinglab.logs.detect import EMPTY, FORMATS, PARQUET, Detected, detect, enough, sniff, taken_as
 
 SMALL, MANY = 1 << 15, 64  # plain files of fewer bytes share a copy where there are more than MANY files

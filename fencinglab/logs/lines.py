@@ -30,13 +30,13 @@ _SAMPLE_FILES, _SAMPLE_LINES, _DEPTH = 6, 2_000, 5
 _BODIES = ("@message", "message", "msg", "log", "body", "line")
 _AT = frozenset(plain(name) for known in FIELDS["at"].known for name in known)
 _VALUES = frozenset(plain(name) for known in FIELDS["value"].known for name in known)
-_ONCE = ("resource", "token", "decision")  # of two fields of one name parsers take either
+_ONCE = ("resource", "token")  # of two fields of one name parsers take either
 
 _BLANK = "trim(coalesce(text, ''), ' ' || chr(9) || chr(11) || chr(12) || chr(13)) = ''"
 _TIME = r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)\s"
 _LAMBDA = "^(START|END|REPORT|INIT_START|INIT_REPORT|RESTORE_START|RESTORE_REPORT|XRAY|EXTENSION) "
 # A lone half of a surrogate pair, as JSON.stringify writes it, is JSON but no text.
-_SURROGATE = r"'\\u[dD][89a-fA-F][0-9a-fA-F]{2}', '\ufffd', 'g'"
+_SURROGATE = r"'\\u[dD][89a-fA-F][0-9a-fA-F]{2}', '\\ufffd', 'g'"
 _MACROS = f"""create or replace temp macro sound_json(t) as case when json_valid(t) then t
     when json_valid(regexp_replace(t, {_SURROGATE})) then regexp_replace(t, {_SURROGATE}) end"""
 

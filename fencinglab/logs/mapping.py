@@ -38,7 +38,11 @@ class Field(NamedTuple):
 FIELDS: dict[str, Field] = {
     "resource": Field(
         "what is protected (a stream has it in its keys)",
-        (("resource", "resourceId"), ("job", "jobId", "requestId", "reportId", "documentId", "item", "itemId"), ("key", "id")),
+        (
+            ("resource", "resourceId"),
+            ("job", "jobId", "requestId", "reportId", "documentId", "item", "itemId"),
+            ("key", "id"),
+        ),
         stream=False,
     ),
     "lease": Field("the key whose grants issue the token", (("lease", "leaseKey", "leaseName", "lockName"),)),
@@ -62,7 +66,11 @@ FIELDS: dict[str, Field] = {
     ),
     "token": Field(
         "the fencing token: of the item in a stream, presented by the mutation in a log line",
-        (("fencingToken", "fence", "fencing"), ("leaseEpoch", "epoch", "generation", "leaseToken", "lockToken"), ("term", "token")),  # (a) (f)
+        (  # (a) (f)
+            ("fencingToken", "fence", "fencing"),
+            ("leaseEpoch", "epoch", "generation", "leaseToken", "lockToken"),
+            ("term", "token"),
+        ),
     ),
     "written_token": Field(
         "the attribute in which every write stores the token that it presented",
@@ -71,11 +79,18 @@ FIELDS: dict[str, Field] = {
     ),
     "holder": Field(
         "the lease's holder",
-        (("leaseOwner", "leaseHolder", "lockOwner", "lockedBy", "claimedBy"), ("holderIdentity", "ownerName"), ("owner", "holder")),  # (a) (d) (b)
+        (  # (a) (d) (b)
+            ("leaseOwner", "leaseHolder", "lockOwner", "lockedBy", "claimedBy"),
+            ("holderIdentity", "ownerName"),
+            ("owner", "holder"),
+        ),
     ),
     "expires_at": Field(
         "when the lease runs out",
-        (("leaseExpiresAt", "leaseExpiry", "leaseUntil", "lockedUntil", "lockUntil", "lockExpiresAt"), ("expiresAt", "expiry")),  # (a) (e)
+        (  # (a) (e)
+            ("leaseExpiresAt", "leaseExpiry", "leaseUntil", "lockedUntil", "lockUntil", "lockExpiresAt"),
+            ("expiresAt", "expiry"),
+        ),
     ),
     "status": Field(
         "the resource's status",
@@ -90,7 +105,9 @@ FIELDS: dict[str, Field] = {
         "the result (several fields: A,B)",
         (("responseHash", "resultHash", "result", "artifactKey", "artifact", "checksum"),),
     ),
-    "next_poll": Field("when the resource is looked at next", (("nextPollAt", "nextPoll", "nextAttemptAt", "nextRunAt"),), line=False),
+    "next_poll": Field(
+        "when the resource is looked at next", (("nextPollAt", "nextPoll", "nextAttemptAt", "nextRunAt"),), line=False
+    ),
     "operation": Field("the id of one operation", (("operationId", "opId", "idempotencyKey"),)),
     "alert": Field("the id of the alert raised", (("alertId",),)),
     "decision": Field(

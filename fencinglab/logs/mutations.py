@@ -22,6 +22,7 @@ COLUMNS = tuple(name for name, field in FIELDS.items() if field.line)
 MOST_SET_ASIDE = 500_000  # they are held in memory
 KEPT = 1 << 16  # bytes of a set-aside entry that are kept
 
+_EMPTY = f"select *, ''::varchar as event_id from ({history.select({}, 'range(0)')})"
 _SQL = resources("fencinglab.logs").joinpath("mutations.sql").read_text(encoding="utf-8")
 _EVENT_IDS = ("@ptr", "eventid", "insertid")
 _ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"  # how loggers write a number that is not there
@@ -123,26 +124,35 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: str
     con.execute(f"create or replace temp table settings as select {', '.join(f'{v} as {k}' for k, v in settings.items())}")
     meant = words.meanings("(select distinct kind, decision, outcome, reason from entries)")
     con.execute(f"create or replace temp table meant as {meant}")
-    con.execute(f"""create or replace temp table {table} as
-        select *, ''::varchar as event_id, ''::varchar as fault, 0::utinyint as remarks from ({history.select({}, "range(0)")})""")
-    con.execute(f"""insert into {table} by name
-        select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports""")
+    con.execute(f"create or replace temp table {table} as select *, ''::varchar as fault, 0::utinyint as remarks from ({_EMPTY})")
+    con.execute(f"insert into {table} by name select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports")
     notes = list(_notes(con, table, spec))
     if identity:
         notes.append(f"`{spec.get('token')}` holds identities, not numbers: order rules cannot be decided")
     if keys and order is None:
         notes.append(f"`{spec.get('order_key')}` holds no numbers: it gives no order")
     aside = _set_aside(con, table, raw)
-    if order:
-        [(deletes,)] = con.execute(f"select count(*) filter (decision = 'accepted' and kind in ('delete', 'ttl_delete')) from {table}").fetchall()
-        carried = carry(f"select * exclude (fault, remarks) from {table}", deletes=deletes > 0, leases=spec.get("lease") is not None)
-        con.execute(f"create or replace temp table {table} as {carried}")
-    else:
-        con.execute(f"alter table {table} drop column fault")
-        con.execute(f"alter table {table} drop column remarks")
+    con.execute(f"alter table {table} drop column fault")
+    con.execute(f"alter table {table} drop column remarks")
     [(kept,)] = con.execute(f"select count(*) from {table}").fetchall()
+    if order and kept:
+        _carry(con, table, leases=spec.get("lease") is not None)
     records = total - len(aside)
     return Read(table, records, aside, notes=tuple(notes), filtered=records - kept, identity=identity)
+
+
+def _carry(con: duckdb.DuckDBPyConnection, table: str, leases: bool) -> None:
+    """Fill what the rows of a table do not say from those before them."""
+    names = (*history.NAMES, "event_id")
+    counts = ", ".join(f'count("{name}")' for name in names)
+    deleted = "count(*) filter (decision = 'accepted' and kind in ('delete', 'ttl_delete'))"
+    [(deletes, *filled)] = con.execute(f"select {deleted}, {counts} from {table}").fetchall()
+    known = [name for name, count in zip(names, filled, strict=True) if count]
+    con.execute("drop table if exists uncarried")
+    con.execute(f"alter table {table} rename to uncarried")
+    con.execute(f"create temp table {table} as {_EMPTY}")
+    con.execute(f"insert into {table} by name {carry('select * from uncarried', known, deletes=deletes > 0, leases=leases)}")
+    con.execute("drop table uncarried")
 
 
 def _notes(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> Iterator[str]:

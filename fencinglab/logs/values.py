@@ -40,7 +40,8 @@ create or replace temp macro fingerprint(j) as
     hash(list_sum(list_transform(string_split(translate(j, ':{{}}[]', ','), ','), lambda x: hash(x))));
 create or replace temp macro key_scalar(k, name) as coalesce(
     k->>concat('$."', name, '".S'), k->>concat('$."', name, '".s'), k->>concat('$."', name, '".B'),
-    regexp_replace(coalesce(k->>concat('$."', name, '".N'), k->>concat('$."', name, '".n'), k->>concat('$."', name, '"')), '[.]0+$', ''));
+    regexp_replace(coalesce(k->>concat('$."', name, '".N'), k->>concat('$."', name, '".n'),
+        k->>concat('$."', name, '"')), '[.]0+$', ''));
 create or replace temp macro key_text(k) as coalesce(
     nullif(regexp_extract(k, '^\{{"[^"]*":\{{"S":"([^"\\|]*)"\}}\}}$', 1), ''),
     nullif(array_to_string(list_transform(list_sort(json_keys(k)),

@@ -51,20 +51,12 @@ MARKS = (
 ACCEPTED, REFUSED, FINISHED, OPEN, BROKEN = (mark.word for mark in MARKS)
 
 
-class Rejection(NamedTuple):
-    """How one reason for a refusal is drawn: in the title, in the legend, in the bar."""
-
-    word: str
-    meaning: str
-    colour: str
-
-
-REJECTIONS = {  # by field of report["rejections"], from the bottom of a bar to its top
-    "stale": Rejection("stale", "stale: a newer token was held", VERMILLION),
-    "late": Rejection("late", "late: its own lease had run out", SKY),
-    "done": Rejection("already done", "the work was already done", GREY),
-    "own": Rejection("after their own success", "its own earlier success", BLUE),
-    "other": Rejection("for another reason", "another or no known reason", PALE),
+REJECTIONS = {  # field of report["rejections"]: word in the title, in the legend, colour; from the bottom of a bar up
+    "stale": ("stale", "stale: a newer token was held", VERMILLION),
+    "late": ("late", "late: its own lease had run out", SKY),
+    "done": ("already done", "the work was already done", GREY),
+    "own": ("after their own success", "its own earlier success", BLUE),
+    "other": ("for another reason", "another or no known reason", PALE),
 }
 
 _TOOLTIPS = {
@@ -120,6 +112,7 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
     points = [_point(row, before, after) for row, (before, after) in zip(shown, held[first:], strict=False)]
     rings = [point | {"mark": BROKEN} for point in points if point["broken"]]
     line = _line(points)
+    ordered = all(row.get("order_key", "") is not None for row in shown)
     levels = _levels(point["token"] for point in (*points, *line))
     labels, left_out = _labels(levels)
     for point in (*points, *rings, *line):
@@ -127,7 +120,7 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
     place: dict[str, Any] = {
         "x": altair.X(
             "step:Q",
-            title="step in the receiver's order" if _ordered(shown) else "place in the log (the order is not known)",
+            title="step in the receiver's order" if ordered else "place in the log (the order is not known)",
             scale=altair.Scale(domain=[points[0]["step"] - 0.6, points[-1]["step"] + 0.6], nice=False),
             axis=altair.Axis(format="d", tickMinStep=1, grid=False),
         ),
@@ -143,18 +136,18 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
         held_line = _layer(line).mark_line(interpolate="step-after", color=MUTED, strokeWidth=1.4, aria=False)
         layers.append(held_line.encode(**place, detail="part:N", order="step:Q"))
     grants = [point for point in points if point["kind"] == "grant" and point["mark"] == ACCEPTED and point["holder"]]
-    if len(grants) <= NAMED:
-        for colour, stroke in ((PAPER, 4), (MUTED, 0)):  # the first is a halo, readable where the line crosses a name
+    if 0 < len(grants) <= NAMED:
+        for colour, halo in ((PAPER, 3), (MUTED, 0)):  # the first is a halo, readable where the line crosses a name
             names = _layer(grants).mark_text(
-                dx=7, dy=-9, align="left", fontSize=10, fill=colour, stroke=colour, strokeWidth=stroke, aria=False
+                dx=7, dy=-12, align="left", fontSize=10, fill=colour, stroke=colour, strokeWidth=halo, aria=False
             )
             layers.append(names.encode(**place, text="holder:N"))
     present = [mark.word for mark in MARKS if any(point["mark"] == mark.word for point in (*points, *rings))]
     tooltip = [altair.Tooltip(name, type="nominal", title=words) for name, words in _TOOLTIPS.items()]
     size = 34.0 if len(points) > 3 * NAMED else 72.0
-    for drawn, area, stroke in ((points, size, 1.8), (rings, 4.5 * size, 2.4)):
-        if drawn:
-            marks = _layer(drawn).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
+    for marked, area, stroke in ((points, size, 1.8), (rings, 4.5 * size, 2.4)):
+        if marked:
+            marks = _layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
             layers.append(marks.encode(**place, **_by_mark(present), tooltip=tooltip))
     resource = inert(shown[0]["resource"], 80)
     part = "" if len(shown) == len(rows) else f", steps {points[0]['step']}–{points[-1]['step']}"
@@ -162,10 +155,6 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
     span = f" · {inert(times[0])} to {inert(times[-1])}" if times else ""
     subtitle = f"{resource} · {len(rows):,} mutation{'s' if len(rows) > 1 else ''}{part}{span}"
     return _framed(layers, title, subtitle, _told(points, resource, title), max(90, min(300, 34 * len(levels))))
-
-
-def _ordered(rows: Sequence[Row]) -> bool:
-    return all(row.get("order_key", "") is not None for row in rows)
 
 
 def _held(rows: Sequence[Row]) -> list[tuple[int | None, int | None]]:
@@ -281,15 +270,13 @@ def rejections(rows: Sequence[Row]) -> Chart | None:
     bars = []
     for row, at in zip(rows, times, strict=True):
         low, ends = 0, {"from": _milliseconds(at), "to": _milliseconds(at + length)}
-        for kind, drawn in REJECTIONS.items():
+        for kind, (_, reason, _) in REJECTIONS.items():
             if count := row[kind]:
-                bars.append(ends | {"low": low, "high": low + count, "count": count, "reason": drawn.meaning})
+                bars.append(ends | {"low": low, "high": low + count, "count": count, "reason": reason})
                 low += count
-    colours = altair.Scale(
-        domain=[drawn.meaning for drawn in REJECTIONS.values()], range=[drawn.colour for drawn in REJECTIONS.values()]
-    )
+    _, reasons, colours = zip(*REJECTIONS.values(), strict=True)
     legend = altair.Legend(title=None, orient="bottom", direction="horizontal", columns=3, symbolType="square")
-    span = [_milliseconds(times[0] - length), _milliseconds(max(times[-1], times[0] + 20 * length) + length)]
+    span = [_milliseconds(times[0] - length), _milliseconds(max(times[-1], times[0] + 20 * length) + 2 * length)]
     chart = _layer(bars).mark_rect(stroke=PAPER, strokeWidth=0.5, aria=False).encode(
         x=altair.X(
             "from:T", title="receiver's time (UTC)", scale=altair.Scale(type="utc", domain=span),
@@ -298,13 +285,13 @@ def rejections(rows: Sequence[Row]) -> Chart | None:
         x2="to:T",
         y=altair.Y("low:Q", title="refused requests", axis=altair.Axis(tickMinStep=1, format="d")),
         y2="high:Q",
-        color=altair.Color("reason:N", scale=colours, legend=legend),
+        color=altair.Color("reason:N", scale=altair.Scale(domain=reasons, range=colours), legend=legend),
         tooltip=[
             altair.Tooltip("reason:N", title="reason"), altair.Tooltip("count:Q", title="requests"),
             altair.Tooltip("from:T", title="from (UTC)", format="%Y-%m-%d %H:%M:%S", formatType="utc"),
         ],
     )  # fmt: skip
-    counts = [f"{totals[kind]:,} {drawn.word}" for kind, drawn in REJECTIONS.items() if totals[kind]]
+    counts = [f"{totals[kind]:,} {word}" for kind, (word, _, _) in REJECTIONS.items() if totals[kind]]
     title = "Refused: " + ", ".join(counts)
     subtitle = f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC, a bar is {_long(length)}"
     return _framed([chart], title, subtitle, f"Refused requests over time. {title}. {subtitle}.", 170)

@@ -78,7 +78,7 @@ def examine(
                 con,
                 log,
                 judged,
-                report.build(con, log, judged, processes=processes, command=command, options=request.options),
+                report.build(con, log, judged, processes=processes, command=command, options=dict(request.options)),
             )
 
 
@@ -128,21 +128,23 @@ def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
     toml = [m for m in maps if m.endswith(".toml") and "=" not in m]
     spec = mapping.load(toml[0]) if toml else mapping.MappingSpec()
     fields = mapping.parse_fields(m for m in maps if m not in toml)
-    spec = replace(spec, fields={**spec.fields, **fields})
-    if terminal := options.get("terminal"):
-        spec = replace(spec, terminal=() if terminal == "none" else _listed(terminal))
-    for name in ("rising", "protect"):
-        if value := options.get(name):
-            spec = replace(spec, **{name: _listed(value)})
-    if order := options.get("order"):
-        if order != "lines":
-            raise UsageError(
-                f"--order {order}: allowed is `lines` (the lines of each file are in the receiver's order); a field is mapped by --map order_key=FIELD"
-            )
-        spec = replace(spec, order=order)
-    for name in ("retention", "skew"):
-        if value := options.get(name):
-            spec = replace(spec, **{name: mapping.parse_duration(value, f"--{name}")})
+    order = options.get("order")
+    if order not in (None, "", "lines"):
+        raise UsageError(
+            f"--order {order}: allowed is `lines` (the lines of each file are in the receiver's order); "
+            "a field is mapped by --map order_key=FIELD"
+        )
+    terminal, retention, skew = (options.get(name) for name in ("terminal", "retention", "skew"))
+    spec = replace(
+        spec,
+        fields={**spec.fields, **fields},
+        terminal=() if terminal == "none" else _listed(terminal) if terminal else spec.terminal,
+        rising=_listed(options.get("rising", "")) or spec.rising,
+        protect=_listed(options.get("protect", "")) or spec.protect,
+        order=order or spec.order,
+        retention=mapping.parse_duration(retention, "--retention") if retention else spec.retention,
+        skew=mapping.parse_duration(skew, "--skew") if skew else spec.skew,
+    )
     redact = bool(options.get("redact"))
     declared = audit.Declared(
         skip=_allowed("skip", options, tuple(BY_NAME)),

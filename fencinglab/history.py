@@ -111,7 +111,7 @@ def check(relation: duckdb.DuckDBPyRelation, name: str = "history") -> duckdb.Du
             "a table of another shape is read as a flat table with --map"
         )
     given = {c: f'"{c}"' for c in relation.columns}
-    checked = relation.query("given", select(given, "given"))
+    checked = _query(relation, select(given, "given"))
     faults = {
         "resource is null": "resource is null",
         "kind or decision is null (say write, or unknown)": "kind is null or decision is null",
@@ -149,9 +149,16 @@ def frame(relation: duckdb.DuckDBPyRelation) -> pandas.DataFrame:
     texts = ", ".join(f'"{c}"::varchar as "{c}"' if c in exact else f'"{c}"' for c in relation.columns)
     import pandas
 
-    table = relation.query("given", f"select {texts} from given").df()
+    table = _query(relation, f"select {texts} from given").df()
     integers = {c: [None if _missing(v) else int(v) for v in table[c].astype(object)] for c in exact}
     return table.assign(**{c: pandas.Series(v, dtype=object, index=table.index) for c, v in integers.items()})
+
+
+def _query(relation: duckdb.DuckDBPyRelation, sql: str) -> duckdb.DuckDBPyRelation:
+    """The relation that a select over `given` makes."""
+    made = relation.query("given", sql)
+    assert made is not None  # only a statement without a result gives None
+    return made
 
 
 def _exact(table: pandas.DataFrame) -> pandas.DataFrame:

@@ -20,7 +20,7 @@ from fencinglab.errors import UsageError
 
 ROWS = 10  # evidence rows a rule on the page; report.json has more, findings.csv all of them
 DRAWN = 3  # resources whose history is drawn
-TEXT, NAME = 240, 100  # characters of one text and of one name on the page; a command may be longer
+TEXT, NAME, LONG = 240, 100, 4000  # characters of one text, of one name, of one command or line of a snippet
 
 # How a status is worded; the symbol stands beside every colour.
 STATUS = {
@@ -49,12 +49,32 @@ def html(report: Mapping[str, Any]) -> str:
     template = environment.from_string(files("fencinglab").joinpath("report.html.j2").read_text(encoding="utf-8"))
     return template.render(
         report,
-        histories=[_picture(rows, title) for rows, title in charts.histories(report, DRAWN)],
+        histories=[_picture(rows, title) for rows, title in histories(report, DRAWN)],
         refused=_drawn(charts.rejections(report["rejections"])),
         violated={c: [r for r in report["rules"] if r["class"] == c and r["status"] == "violated"] for c in CLASSES},
         by_name={rule["name"]: rule for rule in report["rules"]},
         command_line=report["command"], STATUS=STATUS, VERDICT=VERDICT, CLASSES=CLASSES, ROWS=ROWS, charts=charts,
     )  # fmt: skip
+
+
+def histories(report: Mapping[str, Any], top: int) -> list[tuple[list[charts.Row], str | None]]:
+    """The timeline of each of the `top` worst resources, with the sentence of its worst finding (None without one)."""
+    rows: dict[str, list[charts.Row]] = {}
+    for row in report["timeline"]:
+        rows.setdefault(row["resource"], []).append(row)
+    says: dict[str, str] = {}
+    for row in (row for rule in report["rules"] for row in rule["rows"] if row.get("says")):
+        says.setdefault(row["resource"], row["says"])
+    return [(found, says.get(resource)) for resource, found in list(rows.items())[:top]]
+
+
+def readable(value: Any) -> Any:
+    """The same data with every text in it inert, to print and to tabulate in a notebook."""
+    if isinstance(value, dict):
+        return {key: readable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [readable(item) for item in value]
+    return charts.inert(value, LONG) if isinstance(value, str) else value
 
 
 def _picture(rows: Sequence[charts.Row], title: str | None) -> dict[str, Any]:
@@ -83,9 +103,9 @@ def _count(number: int) -> str:
     return f"{number:,}"
 
 
-def _verbatim(text: str, limit: int = 4000) -> Markup:
+def _verbatim(text: str) -> Markup:
     """A command or a snippet: its lines stay, and it is not cut where that would break it."""
-    return Markup("\n").join(escape(charts.inert(line, limit)) for line in text.split("\n"))
+    return Markup("\n").join(escape(charts.inert(line, LONG)) for line in text.split("\n"))
 
 
 def _statement(text: str) -> str:
@@ -103,7 +123,8 @@ def _prose(text: str) -> Markup:
 
 def _id(text: str | None) -> Markup:
     """A name from the log, which may break at the parts of a path."""
-    return Markup(escape("–" if text is None else charts.inert(text, NAME)).replace("/", Markup("/<wbr>")).replace(":", Markup("<wbr>:")))
+    name = escape("–" if text is None else charts.inert(text, NAME))
+    return name.replace("/", Markup("/<wbr>")).replace(":", Markup("<wbr>:"))
 
 
 def check_parameters(cells: Sequence[str], values: Mapping[str, Any]) -> None:

@@ -39,6 +39,7 @@ def build(
     """The report as plain data (JSON types, times as ISO text): the whole of what report.json documents."""
     found = evidence.findings(con, audit, SHOWN)
     affected = evidence.resources(con)
+    counters = evidence.renewal_counters(con)
     open_core = [r for r in audit.results if r.rule.core and r.status == "unknown" and r.undecided]
     open_rows = {r.rule.name: evidence.undecided(con, r.rule.name, SHOWN) for r in open_core}
     _place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
@@ -48,7 +49,7 @@ def build(
         "schema": SCHEMA,
         "verdict": audit.verdict,
         "exit_code": audit.exit_code,
-        "headline": headline(audit, suspects, log),
+        "headline": headline(audit, suspects, log, counters),
         "first": first(audit, found),
         "reasons": [{"name": name, "sentence": text} for name, text in audit.reasons],
         "entries": log.entries._asdict(),
@@ -61,7 +62,7 @@ def build(
                 "class": r.group,
                 "core": r.rule.core,
                 "status": r.status,
-                "count": r.count,
+                "count": r.broken,
                 "cases": r.cases,
                 "undecided": r.undecided,
                 "missing": list(r.missing),
@@ -87,7 +88,7 @@ def build(
             {"reason": reason, "count": count, "first": next(a.source for a in log.set_aside if a.reason == reason)}
             for reason, count in Counter(a.reason for a in log.set_aside).most_common(SHOWN)
         ],
-        "notes": list(log.notes),
+        "notes": [*log.notes, *([_counts_renewals(counters)] if counters else [])],
         "inputs": [
             {"name": f.name, "format": f.detected.format, "sha256": f.sha256, "size": f.size, "lines": f.lines}
             for f in log.files
@@ -110,7 +111,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, datetime):
-        return value.isoformat(timespec="milliseconds" if value.microsecond else "seconds") + "Z"
+        return evidence.time_text(value)
     if isinstance(value, bool | str | float) or value is None:
         return value
     number = int(value)
@@ -123,18 +124,18 @@ def _place(con: duckdb.DuckDBPyConnection, log: read.Log, rows: list[dict[str, A
         row["source"] = placed.get(row.pop("row_id"), row["source"])
 
 
-def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log) -> str:
+def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int = 0) -> str:
     """The first line of every rendering: the verdict in words that a tired person understands, naming nobody."""
     if audit.verdict == "violated":
         worst, *others = _failing(audit)
         more = f", and {len(others)} more {'rule' if len(others) == 1 else 'rules'} broken" if others else ""
-        return f"Violated: {worst.rule.title}, {_times(worst.count)}{more}."
+        return f"Violated: {worst.rule.title}, {_times(worst.broken)}{more}."
     if audit.verdict == "holds":
         idle = [r.rule.name for r in audit.results if r.rule.core and r.status == "idle"]
         untested = f" Not put to the test here: {', '.join(idle)}." if idle else ""
         safe = f"Holds: none of {audit.exercised:,} writes after a grant came from a worker that had lost its lease."
         return safe + untested
-    why = _why_open(audit, log)
+    why = _why_open(audit, log, counters)
     if suspects:
         count = len(suspects)
         noun, was, these = ("resource", "was", "it") if count == 1 else ("resources", "were", "these")
@@ -157,20 +158,29 @@ def _failing(audit: Audit) -> list[Result]:
     worst = next(g for g in CLASSES if any(r.group == g for r in violated))
     return sorted(
         (r for r in violated if r.group == worst),
-        key=lambda r: (r.rule.name not in evidence.STALE, not r.rule.core, -r.count),
+        key=lambda r: (r.rule.name not in evidence.STALE, not r.rule.core, -r.broken),
     )
 
 
-def _why_open(audit: Audit, log: read.Log) -> str:
+def _why_open(audit: Audit, log: read.Log, counters: int) -> str:
     what = "the stream" if set(log.mappings) == {"dynamodb-stream"} else "the log"
     missing = {column for r in audit.results if r.rule.core for need in r.missing for column in need.split("|")}
     if "fenced" in missing or "token" in missing:
         return f"{what} does not say which token a write carried"
-    if "order_key" in missing or audit.of("order_unknown").count:
+    if "order_key" in missing or audit.of("order_unknown").broken:
         return f"{what} does not say in which order the receiver decided"
     if "after_terminal" in missing:
         return "which statuses are final is not declared (--terminal)"
+    if counters:
+        return "the token rises on renewals too, so it is a version and orders no owners"
     return audit.reasons[0][1] if audit.reasons else "nothing was decided"
+
+
+def _counts_renewals(count: int) -> str:
+    return (
+        f"in {count:,} {'resource' if count == 1 else 'resources'} the token rose under one holder before its lease ran "
+        "out: it counts renewals, so it is a version (--map version=…) and orders no owners"
+    )
 
 
 def _times(count: int) -> str:
@@ -200,7 +210,7 @@ def to_record(audit: Audit) -> list[dict[str, str]]:
 def brief(audit: Audit, found: dict[str, list[dict[str, Any]]], log: read.Log) -> list[dict[str, Any]]:
     """[{name, value, hint}] of an incident brief; value None is a blank that somebody must fill in."""
     violated = [r for r in audit.results if r.status == "violated" and r.group == "unsafe"]
-    observed = "; ".join(f"{r.rule.title} ({_times(r.count)})" for r in violated) or None
+    observed = "; ".join(f"{r.rule.title} ({_times(r.broken)})" for r in violated) or None
     rows = [row for r in violated for row in found[r.rule.name]]
     evidence_at = ", ".join(dict.fromkeys(row["source"] for row in rows[:3])) or ", ".join(
         f.name for f in log.files[:3]

@@ -52,10 +52,19 @@ def _suspects(report: dict[str, Any]) -> list[str]:
     lines = ["Changed hands and could not be decided, worst first:"]
     for row in report["suspects"][:5]:
         lines.append(
-            f"    {inert(row['resource'], 60)}  {row['takeovers']:,} takeovers, {row['undecided']:,} open writes, last seen {row['last_seen']}"
+            f"    {inert(row['resource'], 60)}  {_many(row['takeovers'], 'takeover')}, {row['undecided']:,} writes left open, last seen {row['last_seen']}"
         )
-    lines += [f"To decide it: {item['stream']} (in a log line: {item['line']})" for item in report["to_record"]]
+    stream = "dynamodb-stream" in report["mapping"]
+    lines += [f"To decide it: {item['stream'] if stream else _to_log(item)}" for item in report["to_record"]]
     return lines
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _to_log(item: dict[str, Any]) -> str:
+    return f"log `{item['line']}` with every attempt, or map it: --map {item['column']}=FIELD"
 
 
 def _decision(report: dict[str, Any]) -> list[str]:

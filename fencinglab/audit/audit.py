@@ -81,7 +81,7 @@ class Result(NamedTuple):
     rule: Rule
     group: str  # the rule's class, or window where the user chose the weaker requirement
     status: str  # violated, holds, idle, unknown, not_visible, not_applicable
-    count: int
+    broken: int
     cases: int
     undecided: int
     missing: tuple[str, ...]  # history columns without which cases stay open
@@ -132,7 +132,7 @@ def _result(
     broken, held, undecided = counts
     group = "window" if declared.require_order and rule.name == "stale_write_accepted" else rule.group
     lacking = tuple(need for need in rule.needs if not present & set(need.split("|")))
-    status, missing = "holds", ()
+    status, missing = "holds", tuple[str, ...]()
     undeclared = ("terminal" if declared.no_terminal else "-", "-" if declared.rising else "fell")
     if rule.name in declared.skip or any(word in need for need in rule.needs for word in undeclared):
         status = "not_applicable"
@@ -169,9 +169,9 @@ def _conclude(results: tuple[Result, ...], declared: Declared, set_aside: int) -
     if open_core:
         reasons.append(("unknown", f"cannot be decided: {', '.join(r.rule.name for r in open_core)}"))
     if by_name["order_unknown"].status == "violated":
-        reasons.append(("unknown", f"{by_name['order_unknown'].count:,} rows have no known order"))
+        reasons.append(("unknown", f"{by_name['order_unknown'].broken:,} rows have no known order"))
     if by_name["chain_broken"].status == "violated":
-        reasons.append(("broken-chain", f"records are missing before {by_name['chain_broken'].count:,} rows"))
+        reasons.append(("broken-chain", f"records are missing before {by_name['chain_broken'].broken:,} rows"))
     if set_aside:
         reasons.append(("set-aside", f"{set_aside:,} entries could not be read"))
     if not exercised:

@@ -5,6 +5,7 @@ Everything is returned as plain data; report.py renders it.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fencinglab.audit.audit import Audit
@@ -215,10 +216,17 @@ def sentence(rule: Rule, row: dict[str, Any]) -> str:
         "held": row["before_token"] if row["before_token"] is not None else "a newer one",
         "token": row["token"] if row["token"] is not None else row["after_token"],
     }
-    known = {name: value for name, value in row.items() if value not in (None, "")} | {
-        k: v for k, v in words.items() if v is not None
-    }
+    known = {name: _word(value) for name, value in (row | words).items() if value not in (None, "")}
     return rule.says.format_map(_Words(known))
+
+
+def _word(value: Any) -> Any:
+    return time_text(value) if isinstance(value, datetime) else value
+
+
+def time_text(moment: datetime) -> str:
+    """The time in UTC as ISO text, with milliseconds where it has a fraction."""
+    return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds") + "Z"
 
 
 class _Words(dict[str, Any]):
@@ -244,7 +252,8 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
         select history.resource,
             sum({broken})::bigint as unsafe, sum({window})::bigint as "window",
             count(*) filter ({left_open}) as undecided,
-            count(*) filter ({_TAKEOVER}) as takeovers,
+            greatest(count(*) filter ({_TAKEOVER}), -1 + count(distinct coalesce(nullif(after_holder, ''), writer))
+                filter (kind = 'grant' and decision = 'accepted')) as takeovers,
             count(*) filter (kind not in ('grant', 'poll') and decision = 'accepted') as writes,
             count(*) filter ({" or ".join(f"{name} = 1" for name in STALE)}) as stale,
             count(*) filter (unfenced_write = 1) as unfenced, count(*) filter (late_write_accepted = 1) as late,
@@ -315,6 +324,17 @@ def processes(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
     [seen] = con.execute(f"""select {tests} from (
         select distinct lower(coalesce(writer, after_holder)) as name from history)""").fetchall()
     return dict(zip(PROCESSES, seen, strict=True))
+
+
+def renewal_counters(con: duckdb.DuckDBPyConnection) -> int:
+    """How many resources have a token that order rules left open although it is known and in order.
+
+    It rose under one holder before its lease ran out, as a version does (see `rises on renewals` in rules.py).
+    """
+    [(count,)] = con.execute("""select count(distinct history.resource)
+        from history join verdicts on verdicts.row_id = history.rowid
+        where token_went_back = -1 and fenced and token is not null and order_key is not null""").fetchall()
+    return int(count)
 
 
 def story(con: duckdb.DuckDBPyConnection, resource: str, limit: int) -> list[dict[str, Any]]:

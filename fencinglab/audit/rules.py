@@ -60,7 +60,7 @@ RULES = (
         undecided="its own token is not known, or only presumed and not lower; no grant, `before_holder` or "
         "`current_token` is visible; without order, unless `current_token` or the row's own `before_token` decides; "
         "a token that also rises on renewals; or the decision is unknown and it would be broken",
-        needs=("token", "current_token|before_token|order_key"),
+        needs=("token", "order_key|current_token|before_token"),
         says="{who} wrote with {token} after {newer} had been granted",
         advice="check the token against the latest granted in the same step as the write, "
         "for example in one item or one transaction",

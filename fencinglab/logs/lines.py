@@ -198,6 +198,7 @@ def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
         return None
     made = mutations.texts(spec, {n: '"' + n.replace('"', '""') + '"' for n in names}.__getitem__, names, key)
     columns = ", ".join(f"{text(name)}: 'varchar'" for name in names)
+    if not made: return None
     try:
         con.execute(f"""create or replace temp table lines as select {_listed(made)}, "(path)" as path
             from read_json({paths(files)}, filename = '(path)', columns = {{{columns}}}, format = 'newline_delimited', records = 'true')""")
@@ -219,9 +220,8 @@ def _scan_lines(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
     source = f"select path, text, null::varchar[] as cells, null::varchar as fault from {_raw(files)}"
     if seen.body:
         pointers, found = _pointed(columns, "found")
-        body = _cell(columns, seen.body)
         source = f"""select path, cells, null::varchar as fault,
-                case when cells is null then text when contains({body}, '{{') then {body} end as text
+                case when cells is null then text else {_json_in(_cell(columns, seen.body))} end as text
             from (select path, text, case when found is not null then [{", ".join(found.values())}] end as cells
             from (select *, json_extract_string(case when starts_with(text, '{{') then sound_json(text) end, {pointers}) as found
             from {_raw(files)}))"""
@@ -249,12 +249,17 @@ def _scan_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: M
     _begin(con, files, "record_lines")
     lines = "select number, l.rowid - begins + 1 as line, text from record_lines l asof join record_lines_files on l.rowid >= begins"
     cells.records(con, lines, columns)
-    body = f"case when contains({_cell(columns, seen.body)}, '{{') then {_cell(columns, seen.body)} end" if seen.body else "null::varchar"
+    body = _json_in(_cell(columns, seen.body)) if seen.body else "null::varchar"
     source = f"select number, line, raw, cells, fault, {body} as text from csv_records"
     scanned, made = _extract(source, "number, line, raw", seen, columns, spec, key)
     con.execute(f"create or replace temp table records as {scanned}")
     return f"""select {mutations.entries("records", [*made, "stamp", "fault", "line", "raw"], {"scope": "name"})}
         from records join record_lines_files using (number)"""
+
+
+def _json_in(body: str) -> str:
+    """SQL: the body if it seems to hold JSON."""
+    return f"case when regexp_matches({body}, '[{{]\\s*\"') then {body} end"
 
 
 def _listed(made: Mapping[str, str]) -> str:

@@ -22,7 +22,7 @@ COLUMNS = tuple(name for name, field in FIELDS.items() if field.line)
 MOST_SET_ASIDE = 500_000  # they are held in memory
 KEPT = 1 << 16  # bytes of a set-aside entry that are kept
 
-_EMPTY = f"select *, ''::varchar as event_id from ({history.select({}, 'range(0)')})"
+EMPTY = f"select *, ''::varchar as event_id from ({history.select({}, 'range(0)')})"
 _SQL = resources("fencinglab.logs").joinpath("mutations.sql").read_text(encoding="utf-8")
 _EVENT_IDS = ("@ptr", "eventid", "insertid")
 _ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"  # how loggers write a number that is not there
@@ -124,7 +124,7 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: str
     con.execute(f"create or replace temp table settings as select {', '.join(f'{v} as {k}' for k, v in settings.items())}")
     meant = words.meanings("(select distinct kind, decision, outcome, reason from entries)")
     con.execute(f"create or replace temp table meant as {meant}")
-    con.execute(f"create or replace temp table {table} as select *, ''::varchar as fault, 0::utinyint as remarks from ({_EMPTY})")
+    con.execute(f"create or replace temp table {table} as select *, ''::varchar as fault, 0::utinyint as remarks from ({EMPTY})")
     con.execute(f"insert into {table} by name select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports")
     notes = list(_notes(con, table, spec))
     if identity:
@@ -150,7 +150,7 @@ def _carry(con: duckdb.DuckDBPyConnection, table: str, leases: bool) -> None:
     known = [name for name, count in zip(names, filled, strict=True) if count]
     con.execute("drop table if exists uncarried")
     con.execute(f"alter table {table} rename to uncarried")
-    con.execute(f"create temp table {table} as {_EMPTY}")
+    con.execute(f"create temp table {table} as {EMPTY}")
     con.execute(f"insert into {table} by name {carry('select * from uncarried', known, deletes=deletes > 0, leases=leases)}")
     con.execute("drop table uncarried")
 

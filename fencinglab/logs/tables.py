@@ -1,0 +1,94 @@
+"""Parquet as history rows: a history that fencinglab wrote, or a flat table mapped like log lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fencinglab import history
+from fencinglab.errors import InputError
+from fencinglab.logs import mutations, values
+from fencinglab.logs.inputs import File
+from fencinglab.logs.mapping import MappingSpec
+from fencinglab.logs.mutations import Read
+from fencinglab.logs.unwrap import paths
+
+if TYPE_CHECKING:
+    import duckdb
+    from duckdb.sqltypes import DuckDBPyType
+
+_FLOATS = {"float": 1 << 24, "double": 1 << 53}  # from here on not every whole number has its own
+
+
+def fields(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[str]:
+    """The names of the columns, those inside a struct dotted."""
+    return list(_columns(con, files))
+
+
+def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> Read:
+    """The history rows of flat tables in the table `table_rows`; `source` counts the rows of a file from 1."""
+    values.define(con)
+    columns = _columns(con, files)
+    texts = mutations.texts(spec, columns.__getitem__, columns, key)
+    listed = ", ".join(f'{sql} as "{column}"' for column, sql in texts.items())
+    con.execute("create or replace temp table table_files (name varchar, path varchar)")
+    con.executemany("insert into table_files values (?, ?)", [[file.name, str(file.path)] for file in files])
+    place = {"scope": "name", "line": "row_number + 1", "raw": "entry"}
+    with _readable(files):
+        con.execute(f"""create or replace temp view entries as select {mutations.entries("rows_read", texts, place)}
+            from (select "(path)" as path, file_row_number as row_number, to_json("(row)")::varchar as entry, {listed}
+                from {_read(files)} as "(row)") as rows_read
+            join table_files using (path)""")
+        return mutations.rows(con, "table_rows", spec)
+
+
+def read_history(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> Read:
+    """Histories as they are, checked, in the table `history_rows`; there is no column that they cannot show."""
+    con.execute(f"create or replace temp table history_rows as {mutations.EMPTY}")
+    for file in files:
+        with _readable([file]):
+            checked = history.check(con.read_parquet(str(file.path)), file.name)  # noqa: F841 (the query reads it)
+            con.execute("insert into history_rows by name select * from checked")
+        con.execute("update history_rows set source = ? || ':' || (rowid + 1) where source is null", [file.name])
+    [(records,)] = con.execute("select count(*) from history_rows").fetchall()
+    return Read("history_rows", records, [], never=frozenset())
+
+
+def _read(files: Sequence[File]) -> str:
+    """SQL: all rows of the files, with the columns of any."""
+    return f"read_parquet({paths(files)}, union_by_name = true, hive_partitioning = false, filename = '(path)', file_row_number = true)"
+
+
+def _columns(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> dict[str, str]:
+    """{name of a column: SQL of its text}."""
+    with _readable(files):
+        found = con.sql(f"select * exclude (\"(path)\", file_row_number) from {_read(files)}")
+        return dict(_scalars(zip(found.columns, found.types, strict=True)))
+
+
+def _scalars(columns: Iterable[tuple[str, DuckDBPyType]], within: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """(dotted name, SQL of its text) of every column; of a struct those inside."""
+    for name, of in columns:
+        parts = [*within, name]
+        sql = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+        if of.id == "struct":
+            yield from _scalars(of.children, parts)
+        elif of.id in _FLOATS:  # a rounded number stays recognisable: `9007199254740992.0e0`
+            yield ".".join(parts), f"{sql}::varchar || case when abs({sql}) >= {_FLOATS[of.id]} and not contains({sql}::varchar, 'e') then 'e0' else '' end"
+        elif of.id == "decimal":  # exact: `42.00` is 42
+            yield ".".join(parts), f"regexp_replace({sql}::varchar, '[.]0+$', '')"
+        else:
+            yield ".".join(parts), f"{sql}::varchar"
+
+
+@contextmanager
+def _readable(files: Sequence[File]) -> Iterator[None]:
+    """What DuckDB cannot read is an InputError."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{files[0].name} cannot be read as Parquet: {reason}") from None

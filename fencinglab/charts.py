@@ -25,7 +25,7 @@ BLUE, VERMILLION, SKY, PURPLE = "#0072b2", "#d55e00", "#56b4e9", "#aa3377"
 INK, MUTED, GREY, PALE, RULE, PAPER = "#1f2328", "#59636e", "#7d8590", "#b9c0c8", "#e3e6ea", "#ffffff"
 
 WIDTH = 640  # of the plot, pixels: charts with the container's width come out blank in saved notebooks
-WINDOW = 120  # mutations in one token chart; more cannot be told apart in this width
+WINDOW = 80  # mutations in one token chart; more cannot be told apart in this width
 NAMED = 16  # grants up to which each is labelled with its holder
 DIGITS = 12  # tokens up to this length are written in full
 NONE_SEEN = "none seen"  # the lane of mutations whose token is not known, or that presented none

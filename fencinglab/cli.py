@@ -109,24 +109,21 @@ def _audit(options: argparse.Namespace, words: Sequence[str]) -> int:
     if options.notebook and not options.out:
         raise UsageError("--notebook needs --out DIR to write into")
     told = {k: v for k, v in vars(options).items() if k not in ("verb", "logs", "out", "notebook", "quiet", "save_map")}
-    told |= {"map": ";".join(options.map)}
-    request = replace(
-        request_of(options.logs, {k: str(v) for k, v in told.items() if v}), command=("fencinglab", *words)
-    )
+    said = {k: str(v) for k, v in (told | {"map": ";".join(options.map)}).items() if v}
+    if options.notebook:
+        from fencinglab import notebook
+
+        notebook.refuse(options.logs, said)
+    request = replace(request_of(options.logs, said), command=("fencinglab", *words))
     with examine(request, stdin=sys.stdin.buffer, progress=_progress(options.quiet)) as done:
         _progress(options.quiet)("")
         sys.stdout.write(screen.screen(done.report))
-        if request.filters.resource:
-            from fencinglab.audit import evidence
-
-            for resource in dict.fromkeys(row["resource"] for row in done.report["timeline"]) or [
-                request.filters.resource
-            ]:
-                sys.stdout.write("\n" + screen.story(evidence.story(done.con, resource, 500), resource))
+        for resource, rows in done.stories():
+            sys.stdout.write("\n" + screen.story(rows, resource))
         if options.save_map:
             _save_map(done.log.mappings, options.save_map)
         if options.out:
-            _write(request, done, options)
+            _write(request, done, options, said)
         sys.stdout.flush()
         return int(done.report["exit_code"])
 
@@ -142,11 +139,18 @@ def _save_map(mappings: dict[str, Any], target: str) -> None:
     print(f"The mapping is in {target}: use it by --map {target}")
 
 
-def _write(request: Any, done: Any, options: argparse.Namespace) -> None:
+def _write(request: Any, done: Any, options: argparse.Namespace, said: dict[str, str]) -> None:
     from fencinglab import files
 
-    out = Path(options.out)
-    written = files.write(done, out, private=not request.redact)
+    more = {}
+    if options.notebook:
+        import tempfile
+
+        from fencinglab import notebook
+
+        with tempfile.TemporaryDirectory() as work:
+            more["audit.ipynb"] = notebook.executed(options.logs, said, Path(work))
+    written = files.write(done, Path(options.out), private=not request.redact, more=more)
     print("Written: " + ", ".join(str(path) for path in written))
 
 

@@ -23,6 +23,7 @@ from fencinglab.logs import mapping, read
 if TYPE_CHECKING:
     import duckdb
 
+STORY = 500  # rows of one resource's story
 MEMORY = "800MB"  # DuckDB's share; what does not fit is spilled to the work folder
 
 
@@ -47,6 +48,12 @@ class Examination(NamedTuple):
     log: read.Log
     audit: audit.Audit
     report: dict[str, Any]
+    told: tuple[str, ...]  # the resources whose story was asked for
+
+    def stories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """(resource, its rows in order) of the resources that were asked for, values as in the report."""
+        for resource in self.told:
+            yield resource, report.plain(evidence.story(self.con, resource, STORY))
 
 
 @contextmanager
@@ -61,7 +68,6 @@ def examine(
         with duckdb.connect() as con:
             con.execute(f"set memory_limit = '{MEMORY}'")
             con.execute("set temp_directory = ?", [str(work / "spill")])
-            con.execute("set enable_progress_bar = false")
             log = read.read(
                 con, request.logs, request.mapping, work,
                 form=request.form, filters=request.filters, stdin=stdin, progress=progress,
@@ -74,11 +80,10 @@ def examine(
             command = request.command
             if request.redact:
                 log, command = _redacted(con, log, command, request)
+            built = report.build(con, log, judged, processes=processes, command=command, options=dict(request.options))
+            told = con.execute("select distinct resource from history order by resource").fetchall()
             yield Examination(
-                con,
-                log,
-                judged,
-                report.build(con, log, judged, processes=processes, command=command, options=dict(request.options)),
+                con, log, judged, built, tuple(name for (name,) in told) if request.filters.resource else ()
             )
 
 
@@ -118,7 +123,7 @@ def _redacted(
             paths=tuple(f._replace(name=names.get(f.name, "file")) for f in log.paths),
             set_aside=tuple(a._replace(source=renamed(a.source)) for a in log.set_aside),
         ),
-        tuple("(redacted)" if word in hidden else word for word in command),
+        tuple("(redacted)" if word in hidden or "/" in word or "\\" in word else word for word in command),
     )
 
 

@@ -7,7 +7,7 @@ import io
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,11 @@ _FINDING = (
 )  # fmt: skip
 
 
-def write(done: Examination, out: Path, *, private: bool) -> list[Path]:
+def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str]) -> list[Path]:
     """Write report.json, findings.csv, affected.csv, summary.md, report.html and what was set aside into `out`.
 
-    `private` also writes the raw lines that were set aside, which are payload. Returns the paths. A folder that cannot be written is a UsageError.
+    `more` are further files by name. `private` also writes the raw lines that were set aside, which are payload.
+    Returns the paths. A folder that cannot be written is a UsageError.
     """
     contents = {
         "report.json": json.dumps(done.report, ensure_ascii=False, indent=1) + "\n",
@@ -33,6 +34,7 @@ def write(done: Examination, out: Path, *, private: bool) -> list[Path]:
         "affected.csv": _csv(None, evidence.resources(done.con)),
         "summary.md": screen.summary(done.report),
         "report.html": page.html(done.report),
+        **more,
     }
     if private and done.log.set_aside:
         contents["private/set_aside.jsonl"] = "".join(

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from fencinglab import charts
 from fencinglab.errors import UsageError
 
-ROWS = 10  # evidence rows a rule on the page; report.json has more, findings.csv all of them
+ROWS = 6  # evidence rows a rule on the page; report.json has more, findings.csv all of them
 DRAWN = 3  # resources whose history is drawn
 TEXT, NAME, LONG = 240, 100, 4000  # characters of one text, of one name, of one command or line of a snippet
 

@@ -101,15 +101,15 @@ def build(
         "command": shlex.join(command),
         "versions": {"fencinglab": fencinglab.__version__, "python": platform.python_version()},
     }
-    return _plain(report)
+    return plain(report)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value in JSON types; times are ISO text in UTC, whole numbers beyond 2^53 are text."""
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, datetime):
         return evidence.time_text(value)
     if isinstance(value, bool | str | float) or value is None:
@@ -178,8 +178,8 @@ def _why_open(audit: Audit, log: read.Log, counters: int) -> str:
 
 def _counts_renewals(count: int) -> str:
     return (
-        f"in {count:,} {'resource' if count == 1 else 'resources'} the token rose under one holder before its lease ran "
-        "out: it counts renewals, so it is a version (--map version=…) and orders no owners"
+        f"in {count:,} {'resource' if count == 1 else 'resources'} the token rose under one holder before its lease "
+        "ran out: it counts renewals, so it is a version (--map version=…) and orders no owners"
     )
 
 
@@ -253,7 +253,8 @@ def history_rows(con: duckdb.DuckDBPyConnection, resources: Sequence[str], limit
         select * from (
             select {", ".join(f'history."{c}"' for c in columns)},
                 coalesce({broken}, false) as broken, coalesce({open_}, false) as undecided,
-                row_number() over (partition by history.resource order by order_scope, order_key, verdicts.row_id) as step
+                row_number() over (
+                    partition by history.resource order by order_scope, order_key, verdicts.row_id) as step
             from history join verdicts on verdicts.row_id = history.rowid
             where history.resource in (select unnest(?::varchar[])))
         where step <= {limit} order by list_position(?::varchar[], resource), step""",
@@ -269,10 +270,14 @@ def rejections(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     sums = ", ".join(f"count(*) filter ({rule} = 1) as {name}" for name, rule in rules.items())
     none = " and ".join(f"{rule} is distinct from 1" for rule in rules.values())
     relation = con.sql(f"""
-        with refused as (select history."at" as moment, verdicts.* from history join verdicts on verdicts.row_id = history.rowid
+        with refused as (
+            select history."at" as moment, verdicts.*
+            from history join verdicts on verdicts.row_id = history.rowid
             where rejected_stale is not null and history."at" is not null),
-        span as (select min(moment) as first, greatest(epoch(max(moment)) - epoch(min(moment)), 1) / 60 as step from refused)
-        select to_timestamp(epoch(first) + step * least(floor((epoch(moment) - epoch(first)) / step), 59))::timestamp as "at",
+        span as (
+            select epoch(min(moment)) as first, greatest(epoch(max(moment)) - epoch(min(moment)), 1) / 60 as step
+            from refused)
+        select to_timestamp(first + step * least(floor((epoch(moment) - first) / step), 59))::timestamp as "at",
             {sums}, count(*) filter ({none}) as other
         from refused, span group by all order by 1""")
     return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]

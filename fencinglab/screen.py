@@ -9,6 +9,10 @@ import re
 from typing import Any
 
 WIDTH = 100
+_COUNTED = (
+    ("grants", "grant"), ("takeovers", "takeover"), ("writes", "accepted write"), ("unrelated", "unrelated change"),
+    ("contention", "failed acquire"),
+)  # fmt: skip
 _MARKS = {
     "violated": "✕ violated", "holds": "● holds", "idle": "· idle", "unknown": "○ unknown",
     "not_visible": "○ not visible", "not_applicable": "· not applicable",
@@ -52,7 +56,8 @@ def _suspects(report: dict[str, Any]) -> list[str]:
     lines = ["Changed hands and could not be decided, worst first:"]
     for row in report["suspects"][:5]:
         lines.append(
-            f"    {inert(row['resource'], 60)}  {_many(row['takeovers'], 'takeover')}, {row['undecided']:,} writes left open, last seen {row['last_seen']}"
+            f"    {inert(row['resource'], 60)}  {_many(row['takeovers'], 'takeover')}, "
+            f"{row['undecided']:,} writes left open, last seen {row['last_seen']}"
         )
     stream = "dynamodb-stream" in report["mapping"]
     lines += [f"To decide it: {item['stream'] if stream else _to_log(item)}" for item in report["to_record"]]
@@ -68,7 +73,7 @@ def _to_log(item: dict[str, Any]) -> str:
 
 
 def _decision(report: dict[str, Any]) -> list[str]:
-    return [f"{_MARKS[line['status']]:<17}{line['line']}" for line in report["decision_rule"]]
+    return [f"{_MARKS[line['status']]:<18}{line['line']}" for line in report["decision_rule"]]
 
 
 def _rules(report: dict[str, Any]) -> list[str]:
@@ -95,9 +100,9 @@ def _basis(report: dict[str, Any]) -> list[str]:
     e, c = report["entries"], report["counts"]
     lines = [
         f"Read {e['read']:,} entries = {e['records']:,} records + {e['blank']:,} blank + {e['set_aside']:,} set aside; "
-        f"{e['records']:,} records = {e['audited']:,} audited + {e['duplicates']:,} duplicates + {e['filtered']:,} filtered.",
-        f"{c['grants']:,} grants, {c['takeovers']:,} takeovers, {c['writes']:,} accepted writes, {c['unrelated']:,} unrelated changes, "
-        f"{c['contention']:,} failed acquires (contention).",
+        f"{e['records']:,} records = {e['audited']:,} audited + {e['duplicates']:,} duplicates "
+        f"+ {e['filtered']:,} filtered.",
+        ", ".join(_many(c[k], noun) for k, noun in _COUNTED) + " (contention).",
     ]
     for form in sorted({f["format"] for f in report["inputs"]}):
         lines.append(f"Format: {form}")
@@ -132,33 +137,24 @@ def _violated(report: dict[str, Any], groups: tuple[str, ...]) -> list[dict[str,
 
 def story(rows: list[dict[str, Any]], resource: str) -> str:
     """One resource's rows as a list: the write, the token it carried, its grant and expiry, the newer grant."""
-    lines = [f"The story of {inert(resource)}:"]
-    for row in rows:
-        token = f" with {row['token']}" if row["token"] is not None else ""
-        granted = f"; granted {row['granted_at']}" if row["granted_at"] and row["kind"] != "grant" else ""
-        expires = f", runs out {row['expires_at']}" if row["expires_at"] else ""
-        newer = (
-            f"; newer: {row['newer_token']} to {row['newer_holder']} at {row['newer_at']}"
-            if row["newer_token"] and row["broken"]
-            else ""
-        )
-        status = (
-            f" -> {row['after_status']}" if row["after_status"] and row["after_status"] != row["before_status"] else ""
-        )
-        refused = (
-            ""
-            if row["decision"] == "accepted"
-            else f" {row['decision']}" + (f" ({row['reason']})" if row["reason"] else "")
-        )
-        broken = f"  ✕ {row['broken']}" if row["broken"] else ""
-        who = row["writer"] or "somebody"
-        lines.append(
-            inert(
-                f"  {row['at'] or '(no time)'}  {row['kind']} by {who}{token}{status}{refused}{granted}{expires}{newer}{broken}",
-                300,
-            )
-        )
-    return "\n".join(lines) + "\n"
+    return "\n".join([f"The story of {inert(resource)}:", *(f"  {inert(_told(row), 300)}" for row in rows)]) + "\n"
+
+
+def _told(row: dict[str, Any]) -> str:
+    parts = [f"{row['at'] or '(no time)'}  {row['kind']} by {row['writer'] or 'somebody'}"]
+    if row["token"] is not None:
+        parts[0] += f" with {row['token']}"
+    if row["after_status"] not in (None, row["before_status"]):
+        parts[0] += f" -> {row['after_status']}"
+    if row["decision"] != "accepted":
+        parts[0] += f", {row['decision']}" + (f" ({row['reason']})" if row["reason"] else "")
+    if row["granted_at"] and row["kind"] != "grant":
+        parts.append(f"granted {row['granted_at']}")
+    if row["expires_at"]:
+        parts.append(f"runs out {row['expires_at']}")
+    if row["newer_token"] and row["broken"]:
+        parts.append(f"but {row['newer_token']} to {row['newer_holder']} at {row['newer_at']}")
+    return "; ".join(parts) + (f"  ✕ {row['broken']}" if row["broken"] else "")
 
 
 def summary(report: dict[str, Any]) -> str:
@@ -172,7 +168,8 @@ def summary(report: dict[str, Any]) -> str:
         lines.append(f"- {rule['name']}: {rule['count']:,} of {rule['cases']:,} cases; fix: {_escape(rule['advice'])}")
     lines.append("")
     lines.append(
-        f"{e['audited']:,} of {e['read']:,} entries audited, {e['set_aside']:,} set aside; verdict {report['verdict']}, exit {report['exit_code']}."
+        f"{e['audited']:,} of {e['read']:,} entries audited, {e['set_aside']:,} set aside; "
+        f"verdict {report['verdict']}, exit {report['exit_code']}."
     )
     lines.append(f"fencinglab {report['versions']['fencinglab']}; details in report.html.")
     return "\n".join(lines[:15]) + "\n"

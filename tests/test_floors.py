@@ -30,7 +30,7 @@ FLOORS = (
         ("audit.rules", "audit.audit", "audit.evidence", "audit.whatif", "audit"),
     ],
     [("charts",)],
-    [("report", "screen", "page", "examine", "files"), ("compare",)],
+    [("report", "screen", "page", "examine", "notebook", "files"), ("compare",)],
     [("cli",)],
 )  # fmt: skip
 

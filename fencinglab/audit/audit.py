@@ -103,7 +103,7 @@ class Audit(NamedTuple):
 
 def assess(
     con: duckdb.DuckDBPyConnection,
-    declared: Declared = Declared(),
+    declared: Declared = NOTHING_DECLARED,
     *,
     never: frozenset[str] = frozenset(),
     set_aside: int = 0,

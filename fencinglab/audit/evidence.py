@@ -78,7 +78,8 @@ SNIPPETS = {
     "worker": worker, "fencingToken": token, "operationId": operation_id, "result": result,
     "storedToken": stored.get("fencingToken"), "storedOwner": stored.get("leaseOwner"),
     "status": item.get("apiStatus"), "version": item.get("version")}, default=str))""",
-    "javascript": """console.log(JSON.stringify({time: new Date().toISOString(), resource: `request-status/${requestId}`,
+    "javascript": """console.log(JSON.stringify({
+  time: new Date().toISOString(), resource: `request-status/${requestId}`,
   action: "finish", worker, fencingToken: String(token), operationId, result,
   storedToken: stored?.fencingToken, storedOwner: stored?.leaseOwner,
   status: item?.apiStatus, version: item?.version}));""",
@@ -123,7 +124,7 @@ DECISION_RULE = (
     ("retries and alerts cannot double", ("operation_twice", "alert_twice")),
 )  # fmt: skip
 _TAKEOVER = "kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> ''"
-_WORST = ("violated", "unknown", "not_visible", "idle", "holds", "not_applicable")
+_WORST = ("violated", "unknown", "not_visible", "holds", "idle", "not_applicable")
 
 
 def sees(con: duckdb.DuckDBPyConnection, never: frozenset[str]) -> list[dict[str, str]]:
@@ -186,7 +187,8 @@ def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: i
             select verdicts.row_id, coalesce(history.lease, history.resource) as lease_key, {shown}
             from verdicts join history on history.rowid = verdicts.row_id
             where verdicts.{test}
-            order by history.order_scope, history.order_key, verdicts.row_id {f"limit {limit}" if limit is not None else ""}),
+            order by history.order_scope, history.order_key, verdicts.row_id
+            {f"limit {limit}" if limit is not None else ""}),
         newer as (
             select shown.row_id, min(struct_pack(
                 order_key := grants.order_key, token := coalesce(grants.after_token, grants.token),
@@ -284,7 +286,8 @@ def writers(con: duckdb.DuckDBPyConnection, limit: int) -> list[dict[str, Any]]:
                 min(history."at") as first_seen, max(history."at") as last_seen
             from history join verdicts on verdicts.row_id = history.rowid where writer is not null group by writer),
         named as (
-            select *, case when count(*) over (partition by pattern) > 5 then pattern else writer end as name from single)
+            select *, case when count(*) over (partition by pattern) > 5 then pattern else writer end as name
+            from single)
         select name as writer, count(*) as names, sum(accepted)::bigint as accepted, sum(unfenced)::bigint as unfenced,
             sum(stale)::bigint as stale, sum(late)::bigint as late,
             min(first_seen) as first_seen, max(last_seen) as last_seen
@@ -353,7 +356,8 @@ def story(con: duckdb.DuckDBPyConnection, resource: str, limit: int) -> list[dic
             select coalesce(after_token, token) as token, min("at") as granted_at, min(after_expires_at) as expires_at,
                 min(coalesce(nullif(after_holder, ''), writer)) as holder
             from told where kind = 'grant' and decision = 'accepted' group by 1)
-        select told.*, own.granted_at, coalesce(told.before_expires_at, own.expires_at) as expires_at,
+        select told.*, own.granted_at,
+            coalesce(told.after_expires_at, own.expires_at, told.before_expires_at) as expires_at,
             newer.token as newer_token, newer.granted_at as newer_at, newer.holder as newer_holder
         from told left join grants as own on own.token = told.token
         left join grants as newer on newer.token = (select min(token) from grants where token > told.token)

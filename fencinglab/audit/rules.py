@@ -46,7 +46,8 @@ RULES = (
         "a write with an older token was accepted after a newer one",
         case="accepted write with an earlier accepted write that presented a token",
         broken="its token is lower than the highest token of the earlier accepted writes",
-        undecided="its own token is not known (guarded, `fenced` not false); the row has no order and the tokens differ; "
+        undecided="its own token is not known (guarded, `fenced` not false); the row has no order and the tokens "
+        "differ; "
         "the token also rises on renewals; or the decision is unknown and it would be broken (else no case)",
         needs=("token", "order_key"),
         says="{who} wrote with {token} after {newer} had been accepted",

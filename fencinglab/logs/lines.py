@@ -30,6 +30,7 @@ _SAMPLE_FILES, _SAMPLE_LINES, _DEPTH = 6, 2_000, 5
 _BODIES = ("@message", "message", "msg", "log", "body", "line")
 _AT = frozenset(plain(name) for known in FIELDS["at"].known for name in known)
 _VALUES = frozenset(plain(name) for known in FIELDS["value"].known for name in known)
+_LEASE = frozenset(plain(name) for column in ("resource", "token", "holder") for known in FIELDS[column].known for name in known)
 _ONCE = ("resource", "token")  # of two fields of one name parsers take either
 
 _BLANK = "trim(coalesce(text, ''), ' ' || chr(9) || chr(11) || chr(12) || chr(13)) = ''"
@@ -79,18 +80,19 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
     con.execute("set preserve_insertion_order = true")  # so that a row id is the place of its line in the scan
     con.execute("create or replace temp table counted (lines bigint, blank bigint)")
     by_line, delimited = _by_shape(files)
-    parts, again = [], None
+    parts = []
     with TemporaryDirectory() as work:
-        if by_line and (clean := _scan_clean(con, by_line, spec, key)):
-            parts.append(clean)
-        elif by_line:
-            by_line = _one_newline(by_line, Path(work))
-            parts.append(_scan_lines(con, by_line, spec, key))
-            again = f"select row_number() over () - 1 as place, text from {_raw(by_line)}"
+        if by_line:
+            clean = _scan_clean(con, by_line, spec, key)
+            parts.append(clean or _scan_lines(con, _one_newline(by_line, Path(work)), spec, key))
         if delimited:
             parts.append(_scan_records(con, _one_newline(delimited, Path(work)), spec, key))
         con.execute(f"create or replace temp view entries as {' union all by name '.join(parts)}")
-        made = mutations.rows(con, "log_lines", spec, again)
+
+        def raw() -> str:
+            return f"select row_number() over () - 1 as place, text from {_raw(_one_newline(by_line, Path(work)))}"
+
+        made = mutations.rows(con, "log_lines", spec, raw if by_line else None)
     [(lines, blank)] = con.execute("select sum(lines), sum(blank) from counted").fetchall()
     return made._replace(blank=blank, beside=lines - blank - made.records - len(made.set_aside))
 
@@ -108,10 +110,12 @@ def _look(files: Sequence[File]) -> _Look:
     rows = [row for beginning in _beginnings(files) for row in beginning]
     outer = _names(rows)
     for body in _BODIES:
-        texts = [row[body] for row in rows if isinstance(row.get(body), str)]
+        texts = [row[body] for row in rows if row.get(body) and isinstance(row[body], str)]
         inside = [value for value in map(_object, texts) if value is not None]
-        if inside and 2 * len(inside) >= len(texts):
-            return _Look(_names(inside), outer, body)
+        inner = _names(inside)
+        telling = _of_lease(inner) and not _of_lease(outer)
+        if inside and (telling or 2 * len(inside) >= len(texts)):
+            return _Look(inner, outer, body)
     return _Look((), outer) if files[0].detected.shape == "csv" else _Look(outer)
 
 
@@ -136,6 +140,10 @@ def _object(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _of_lease(names: Iterable[str]) -> bool:
+    return any(plain(name) in _LEASE for name in names)
 
 
 def _names(rows: Iterable[dict[str, Any]], within: str = "", depth: int = _DEPTH) -> tuple[str, ...]:
@@ -200,7 +208,7 @@ def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
     columns = ", ".join(f"{text(name)}: 'varchar'" for name in names)
     if not made: return None
     try:
-        con.execute(f"""create or replace temp table lines as select {_listed(made)}, "(path)" as path
+        con.execute(f"""create or replace temp table lines as select {_listed(made)} "(path)" as path
             from read_json({paths(files)}, filename = '(path)', columns = {{{columns}}}, format = 'newline_delimited', records = 'true')""")
     except duckdb.InvalidInputException:  # a broken line, a line that is no object, a field that stands there twice
         return None
@@ -263,7 +271,7 @@ def _json_in(body: str) -> str:
 
 
 def _listed(made: Mapping[str, str]) -> str:
-    return ", ".join(f'{sql} as "{column}"' for column, sql in made.items())
+    return "".join(f'{sql} as "{column}", ' for column, sql in made.items())
 
 
 def _cell(columns: Sequence[str], name: str) -> str:
@@ -307,7 +315,7 @@ def _extract(
             and len(list_filter(json_keys(sound, {text(parent)}), lambda k: k = {text(last)})) > 1 then {text(f"two fields are named {name}")} """
     made = mutations.texts(spec, get, seen.names, key)
     return f"""
-        select {keep}, {_listed(made)}, case when by_lambda then 2 when stamp is not null then 1 else 0 end as dated,
+        select {keep}, {_listed(made)} case when by_lambda then 2 when stamp is not null then 1 else 0 end as dated,
             coalesce({", ".join(["stamp", *(_cell(columns, name) for name in seen.times)])}) as stamp,
             case when body is not null or cells is not null then 1 when {_BLANK} then 0 else 2 end as form,
             case

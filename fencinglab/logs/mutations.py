@@ -31,7 +31,7 @@ _ERRORS = ("error", "err", "errorcode", "exception")  # as the decision, `true` 
 _MACRO = """create or replace temp macro instant(t, unit) as case
     when unit = 'text' and ends_with(t, 'Z') then try_cast(t as timestamp)
     when unit = 'ms' and not contains(t, '.') then make_timestamp(try_cast(t as bigint) * 1000)
-    when unit is not null then try(moment(t)) end"""
+    when regexp_matches(t, '[0-9]') then try(moment(t)) end"""
 _NUMBER = "[+-]?[0-9][0-9., _''eE+-]*"
 _SEQUENCE = "[0-9]+([.][0-9]*)?([eE][+]?[0-9]+)?"
 
@@ -101,10 +101,10 @@ def _event_id(names: Iterable[str]) -> str | None:
     return next((found[known] for known in _EVENT_IDS if known in found), None)
 
 
-def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: str | None = None) -> Read:
+def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: Callable[[], str] | None = None) -> Read:
     """The history rows of the relation `entries` (see mutations.sql) as a new table.
 
-    `raw` is the SQL of (place, text), asked for set-aside entries that bring no raw text of their own.
+    `raw` gives the SQL of (place, text), asked for where entries are set aside that bring no raw text of their own.
     """
     con.execute(_MACRO)
     total, tokens, names, keys, no_keys = con.execute(f"""select count(*),
@@ -161,17 +161,18 @@ def _notes(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> Ite
     *times, zoneless, unnamed = con.execute(f"select {remarks} from {table}").fetchall()[0]
     for column, count in zip(("at", "sent_at", "expires_at", "before_expires_at"), times, strict=True):
         if count:
-            yield f"{count:,} times in `{spec.get(column)}` cannot be read and are taken as not known"
+            yield f"times in `{spec.get(column)}` that cannot be read and are taken as not known: {count:,}"
     if zoneless:
-        yield f"{zoneless:,} times are written without a zone and were read as UTC"
+        yield f"times written without a zone, read as UTC: {zoneless:,}"
     if unnamed:
-        common = con.execute("""select kind, count(*) as times from entries join meant on kind_text = kind
-            where meant.kind is null and named and fault is null group by all order by times desc, 1 limit 5""").fetchall()
-        listed = ", ".join(f"{name[:40]} {times:,}" for name, times in common) or "sentences"
-        yield f"{unnamed:,} lines were read as writes though `{spec.get('kind')}` has no word that says so: {listed}"
+        common = con.execute(f"""select kind, count(*) as times from entries semi join (
+                select source from {table} where remarks & 32 <> 0 and fault is null) as unnamed on source = scope || ':' || line
+            where not contains(kind, ' ') group by all order by times desc, 1 limit 5""").fetchall()
+        listed = ", ".join(f"{name[:40]} ({times:,})" for name, times in common) or "sentences"
+        yield f"lines read as writes though no word in `{spec.get('kind')}` says so: {unnamed:,}, such as {listed}"
 
 
-def _set_aside(con: duckdb.DuckDBPyConnection, table: str, raw: str | None) -> list[SetAside]:
+def _set_aside(con: duckdb.DuckDBPyConnection, table: str, raw: Callable[[], str] | None) -> list[SetAside]:
     """What mutations.sql finds fault with, in the order of the files; it leaves the table."""
     [(count,)] = con.execute(f"delete from {table} where fault is not null").fetchall()
     if not count:
@@ -181,7 +182,7 @@ def _set_aside(con: duckdb.DuckDBPyConnection, table: str, raw: str | None) -> l
     if count > MOST_SET_ASIDE:
         source, fault = con.execute("select source, fault from unread order by scope, line limit 1").fetchall()[0]
         raise InputError(f"{source}: {count:,} entries cannot be read, this one because of: {fault}; is it another format, or another --map?")
-    found = f"left join ({raw}) as found on found.place = unread.place" if raw else "cross join (select null as text) as found"
+    found = f"left join ({raw()}) as found on found.place = unread.place" if raw else "cross join (select null as text) as found"
     rows = con.execute(f"""select source, fault, left(coalesce(raw, found.text, ''), {KEPT}) from unread {found}
         order by scope, line""").fetchall()
     return [SetAside(source, fault, begin.encode()[:KEPT]) for source, fault, begin in rows]

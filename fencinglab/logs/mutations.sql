@@ -36,7 +36,7 @@ told as (
             when lower(timed.fenced) in ('false', 'no', '0') then false
         end as fenced,
         timed.fault is not null or case
-            when resource is null then token is not null or holder is not null or (named and meant.kind is not null and not noticed)
+            when resource is null then token is not null or holder is not null or (telling and not noticed)
             else not noticed and (not events or meant.kind is not null or token is not null or status is not null
                 or timed.decision is not null or timed.outcome is not null)
         end as reports

@@ -1,14 +1,16 @@
 """DynamoDB Streams records out of every wrapping they are archived in, as SQL over files.
 
 A record may stand alone on a line, in a Lambda event, a bare array, a failure destination, a text that
-holds JSON, pretty-printed over many lines or concatenated without any. What cannot be read is kept apart.
+holds JSON, pretty-printed over many lines or concatenated without any. Of a text that is cut off or broken
+the whole values are read, and what cannot be read is kept apart.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 
 # Where a wrapper keeps its records, outermost first; texts that hold JSON are opened too.
 WRAPPERS = ("Records", "payload", "Body", "body", "Message", "detail", "Messages")
-_DEPTH = 4
+_DEPTH = 6  # a text in a message in a queue in an event, and an array round it
 RAW = 1 << 16  # bytes of an unreadable entry that are kept
+_LONGEST = 1 << 25  # bytes of a line; inputs.py lets none in that is half as long
+BROKEN = "cut off or not JSON"
 
 
 def text(value: str) -> str:
@@ -36,95 +40,148 @@ def paths(files: Sequence[File]) -> str:
 def _opened(value: str) -> str:
     """SQL: the list of JSON values inside one JSON value; a record stays itself."""
     inner = ", ".join(
-        f"""case json_type({value}, '$."{w}"') when 'VARCHAR' then try_cast({value}->>'$."{w}"' as json)
-            when 'ARRAY' then {value}->'$."{w}"' when 'OBJECT' then {value}->'$."{w}"' end"""
+        f"""case json_type({value}, '$."{w}"') when 'VARCHAR' then [try_cast({value}->>'$."{w}"' as json)]
+            when 'ARRAY' then from_json({value}->'$."{w}"', '["JSON"]') when 'OBJECT' then [{value}->'$."{w}"'] end"""
         for wrapper in WRAPPERS
         for w in dict.fromkeys((wrapper, wrapper.lower()))
     )
     return f"""case when json_type({value}) = 'ARRAY' then from_json({value}, '["JSON"]')
         when json_exists({value}, '$.dynamodb') then [{value}]
-        else [coalesce({inner}, {value})] end"""
+        else coalesce({inner}, [{value}]) end"""
 
 
 def records(source: str) -> str:
-    """SQL: (path, line, record, index, siblings) of every record inside the JSON values (path, line, value) of `source`."""
+    """SQL: (path, line, record, index, siblings) of every record in the JSON values (path, line, value) of `source`."""
     opened = "[value]"
     for _ in range(_DEPTH):
         opened = f"flatten(list_transform({opened}, lambda v: {_opened('v')}))"
-    return f"""(select path, line, unnest(opened) as record, unnest(range(1, len(opened) + 1)) as index, len(opened) as siblings
+    return f"""(select path, line, unnest(opened) as record, unnest(range(1, len(opened) + 1)) as index,
+            len(opened) as siblings
         from (select path, line, {opened} as opened from {source} where value is not null))"""
 
 
-def text_lines(files: Sequence[File]) -> str:
-    """SQL: (path, line, value) of line-shaped files; value is null where the line is not JSON, blank lines are left out."""
-    return f"""(select path, line, try_cast(raw as json) as value, raw from (
-            select filename as path, line as raw, position - min(position) over (partition by filename) + 1 as line
+def sample(files: Sequence[File]) -> str:
+    """SQL: (path, line, value) of line-shaped files for a look: quickly, without lines that are not JSON."""
+    return f"""(select null::varchar as path, null::bigint as line, json as value
+        from read_json_objects({paths(files)}, format = 'newline_delimited', ignore_errors = true))"""
+
+
+def text_lines(files: Sequence[File], work: Path) -> str:
+    """SQL: (path, line, value, raw) of the lines of files, without blank ones; value is null where one is not JSON."""
+    read = {str(_one_newline(path, work)): str(path) for path in dict.fromkeys(file.path for file in files)}
+    copies = " ".join(f"when {text(copy)} then {text(path)}" for copy, path in read.items() if copy != path)
+    path = f"case filename {copies} else filename end" if copies else "filename"
+    return f"""(select {path} as path, line, try_cast(raw as json) as value, raw from (
+            select filename, line as raw, position - min(position) over (partition by filename) + 1 as line
             from (select filename, line, row_number() over () as position
-                from read_csv({paths(files)}, delim = chr(1), quote = '', escape = '', header = false, auto_detect = false,
-                    columns = {{line: 'VARCHAR'}}, filename = true, max_line_size = {1 << 25}, null_padding = true)))
-        where trim(raw, chr(32) || chr(9) || chr(13)) <> '')"""
+                from read_csv([{", ".join(map(text, read))}], filename = true, columns = {{line: 'varchar'}},
+                    delim = '\n', quote = '', escape = '', new_line = '\\n', header = false, auto_detect = false, strict_mode = false,
+                    max_line_size = {_LONGEST}, buffer_size = {_LONGEST + (1 << 23)})))
+        where trim(raw, chr(32) || chr(9) || chr(11) || chr(12)) <> '')"""
+
+
+def _one_newline(path: Path, work: Path) -> Path:
+    """The file, or where it has carriage returns a copy without: DuckDB would end a line at each."""
+    with path.open("rb") as file:
+        if not any(b"\r" in chunk for chunk in iter(lambda: file.read(1 << 20), b"")):
+            return path
+        file.seek(0)
+        target = work / f"lines-{len(list(work.glob('lines-*')))}.log"
+        with target.open("wb") as copy:
+            while chunk := file.read(1 << 20):
+                while chunk.endswith(b"\r") and (more := file.read(1)):
+                    chunk += more
+                copy.write(chunk.replace(b"\r\n", b"\n").replace(b"\r", b" "))
+    return target
 
 
 def documents(files: Sequence[File]) -> str:
+    """SQL: (path, line, value, raw) of the JSON values of document files; their lines are not known."""
     return f"""(select filename as path, null::bigint as line, json as value, null::varchar as raw
         from read_json_objects({paths(files)}, format = 'unstructured', filename = true))"""
 
 
-_CONTAINER = re.compile(r'\{\s*"[Rr]ecords"\s*:\s*\[')
-_RECORD = re.compile(r'(?m)^\{|\{\s*"eventID"')
-
-
-def readable(con: duckdb.DuckDBPyConnection, file: File) -> bool:
-    """Whether DuckDB can read every JSON value of a document file."""
+def unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[File]:
+    """The document files that DuckDB cannot read to their end, or in which it finds something that is no record."""
     from duckdb import InvalidInputException
 
+    if not files:
+        return []
+    strange = "not coalesce(json_type(record, '$.dynamodb') = 'OBJECT', false)"
     try:
-        con.execute(f"select count(*) from {documents([file])}").fetchall()
+        found = con.execute(f"select distinct path from {records(documents(files))} where {strange}").fetchall()
     except InvalidInputException:
-        return False
-    return True
+        half = len(files) // 2
+        return [*unreadable(con, files[:half]), *unreadable(con, files[half:])] if half else [*files]
+    return [file for file in files if (str(file.path),) in found]
+
+
+_CONTAINER = re.compile(r'\{\s*"[Rr]ecords"\s*:\s*\[')
+_RECORD = re.compile(r'(?m)^\{|\{\s*"eventID"')
+_BEFORE_RECORDS = re.compile(r'(?s).*"[Rr]ecords"\s*:\s*\[\s*')
+_MEMBER = re.compile(r'"(?:[^"\\]|\\.)*"\s*:\s*')
+_BETWEEN = re.compile(r"[\s,\[\]}]*")
+
+
+def pieces(content: str) -> Iterator[tuple[int, int, bool]]:
+    """(begin, end, whether it is JSON) of the values in a text, of an array or `Records` singly; or of what is broken."""
+    decoder, at, inside = json.JSONDecoder(), 0, False
+    while (at := _BETWEEN.match(content, at).end()) < len(content):  # type: ignore[union-attr]
+        if container := _CONTAINER.match(content, at):
+            at, inside = container.end(), True
+            continue
+        member = _MEMBER.match(content, at) if inside else None  # what stands after the records in their object
+        try:
+            _, end = decoder.raw_decode(content, member.end() if member else at)
+            if not member:
+                yield at, end, True
+        except (ValueError, RecursionError):
+            following = _RECORD.search(content, at + 1)
+            end = following.start() if following else len(content)
+            inside = bool(following and _BEFORE_RECORDS.fullmatch(content, at, end))
+            if not inside:
+                yield at, end, False
+        at = end
 
 
 def salvage(file: File, work: Path) -> tuple[File, tuple[SetAside, ...]]:
-    """A line-shaped copy of a document file that DuckDB cannot read to its end, and what could not be read.
+    """A line-shaped copy of a document file that is not `readable`, and what could not be read.
 
     Each JSON value keeps the line at which it starts, so that positions stay true.
     """
-    content = file.path.read_text(encoding="utf-8-sig")
-    decoder, at, line, aside = json.JSONDecoder(), 0, 1, []
+    content = file.path.read_text(encoding="utf-8-sig", newline="\n")
     values: dict[int, list[str]] = {}
-    while True:
-        start = at
-        while at < len(content) and content[at] in " \t\r\n,[]}":
-            at += 1
-        line += content.count("\n", start, at)
-        if at >= len(content):
-            break
-        try:
-            _, end = decoder.raw_decode(content, at)
-            values.setdefault(line, []).append(content[at:end].replace("\n", " ").replace("\r", " "))
-        except ValueError:
-            if container := _CONTAINER.match(content, at):  # its whole records can still be read
-                line += content.count("\n", at, container.end())
-                at = container.end()
-                continue
-            following = _RECORD.search(content, at + 1)
-            end = following.start() if following else len(content)
-            aside.append(
-                SetAside(f"{file.name}:{line}", "cut off or not JSON", content[at : min(end, at + RAW)].encode())
-            )
-        line += content.count("\n", at, end)
-        at = end
-    copy = work / f"salvaged-{file.sha256[:12]}.jsonl"
-    copy.write_text(
-        "".join(f"[{','.join(values[n])}]\n" if n in values else "\n" for n in range(1, max(values, default=0) + 1)),
-        encoding="utf-8",
-    )
-    return file._replace(path=copy, first_line=0, lines=line), tuple(aside)
+    line, counted, aside = 1, 0, []
+    for begin, end, whole in pieces(content):
+        line, counted = line + content.count("\n", counted, begin), begin
+        if whole:
+            values.setdefault(line, []).append(re.sub(r"[\r\n]", " ", content[begin:end]))
+        else:
+            aside.append(SetAside(f"{file.name}:{line}", BROKEN, content[begin : min(end, begin + RAW)].encode()))
+    last = max(values, default=0)
+    copy = work / f"salvaged-{len(list(work.glob('salvaged-*')))}.jsonl"
+    with copy.open("w", encoding="utf-8", newline="\n") as lines:
+        lines.writelines(f"[{','.join(values[n])}]\n" if n in values else "\n" for n in range(1, last + 1))
+    return file._replace(path=copy, first_line=0, lines=last), tuple(aside)
 
 
-_ID = re.compile(rb'"(?:eventID|eventid|SequenceNumber|sequencenumber)"\s*:\s*"?([^",}\s]+)')
-_SEQUENCE = re.compile(rb'"(?:SequenceNumber|sequencenumber)"\s*:')
+def mend(con: duckdb.DuckDBPyConnection, files: Sequence[File], work: Path) -> str:
+    """SQL: (path, line, value, raw) of the lines that are not JSON: their whole values, and as `raw` what is broken."""
+    found = con.execute(f"select path, line, raw from {text_lines(files, work)} where value is null")
+    target = work / f"mended-{len(list(work.glob('mended-*')))}.jsonl"
+    with target.open("w", encoding="utf-8", newline="\n") as copy:
+        while rows := found.fetchmany(100):
+            for path, line, raw in rows:
+                for begin, end, whole in [*pieces(raw)] or [(0, len(raw), False)]:
+                    part = {"value": raw[begin:end]} if whole else {"raw": raw[begin : min(end, begin + RAW)]}
+                    copy.write(json.dumps({"path": path, "line": line, **part}) + "\n")
+    columns = "{path: 'varchar', line: 'bigint', value: 'varchar', raw: 'varchar'}"
+    return f"""(select path, line, try_cast(value as json) as value, coalesce(raw, left(value, {RAW})) as raw
+        from read_json([{text(str(target))}], columns = {columns}, format = 'newline_delimited', records = 'true',
+            maximum_object_size = {8 * _LONGEST}))"""
+
+
+_ID = re.compile(rb'"(eventID|eventid|SequenceNumber|sequencenumber)\\*"\s*:\s*(?:\\*")?([^\\",{}\[\]\s]+)')
 
 
 def find(path: Path, wanted: set[str]) -> dict[str, tuple[int, str, bytes]]:
@@ -136,12 +193,14 @@ def find(path: Path, wanted: set[str]) -> dict[str, tuple[int, str, bytes]]:
     found: dict[str, tuple[int, str, bytes]] = {}
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
+            counts = Counter[bytes]()
+            here = {}
             for match in _ID.finditer(line):
-                name = match[1].decode("utf-8", "replace")
+                counts[match[1]] += 1
+                name = match[2].decode("utf-8", "replace")
                 if name in wanted and name not in found:
-                    several = len(_SEQUENCE.findall(line)) > 1
-                    index = f"#{len(_SEQUENCE.findall(line, 0, match.start())) + 1}" if several else ""
-                    found[name] = (number, index, line[:RAW])
+                    here.setdefault(name, (match[1], counts[match[1]]))
+            found |= {name: (number, f"#{n}" if counts[of] > 1 else "", line[:RAW]) for name, (of, n) in here.items()}
             if len(found) == len(wanted):
                 break
     return found

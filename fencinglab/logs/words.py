@@ -77,8 +77,8 @@ def meanings(texts: str) -> str:
     """SQL: what each row of `texts` (kind, decision, outcome, reason: distinct texts or null) means.
 
     Gives the same four as `*_text`, and `kind` (null where no word of ours is in it), `decision`,
-    `outcome`, `reason` as the history has them, `noticed` (it reports no mutation), `named` (the kind
-    is an event's name, not a sentence).
+    `outcome`, `reason` as the history has them, `noticed` (it reports no mutation), `telling` (the kind alone
+    says that it reports one: an event of a lease, or a single word).
     """
     kind = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in KINDS)
     reason = " ".join(f"when {_says('why', words)} then '{label}'" for label, words in REASONS)
@@ -93,7 +93,8 @@ def meanings(texts: str) -> str:
                 else 'unknown'
             end as outcome,
             coalesce(d is null and o is null and decision = 'unknown' and {_says("k", NOTICED)}, false) as noticed,
-            not contains(kind_text, ' ') as named
+            coalesce(kind in ('grant', 'renew', 'release') and not contains(kind_text, ' ') or kind is not null and not contains(k, ' '), false)
+                as telling
         from (select *, concat_ws(' ', r, d, k) as why,
             case
                 when {_says("d", REJECTED, REJECTED_VALUE)} then 'rejected'

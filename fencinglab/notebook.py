@@ -1,0 +1,69 @@
+"""The audit notebook, executed over the same log: what `--notebook` writes beside the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import fencinglab
+from fencinglab.errors import FencinglabError, InputError, UsageError
+
+SOURCE = Path(fencinglab.__file__).parents[1] / "notebooks" / "06_audit_a_log.ipynb"
+PARAMETERS = ("terminal", "order", "map", "rising", "protect", "retention", "skew", "redact")
+TIMEOUT = 3600  # seconds a cell may take
+
+
+def refuse(logs: Sequence[str], options: Mapping[str, str]) -> None:
+    """Raise a UsageError for what the notebook has no parameter for, before anything is read."""
+    if not SOURCE.exists():
+        raise UsageError(
+            "--notebook: the notebooks lie in a checkout beside the package, and here there are none; clone it"
+        )
+    if "-" in logs:
+        raise UsageError("--notebook cannot read standard input twice; give it a file")
+    strange = [f"--{name.replace('_', '-')}" for name in options if name not in PARAMETERS]
+    if strange:
+        raise UsageError(
+            f"--notebook has no parameter for {', '.join(strange)}; run it without, or leave --notebook out"
+        )
+
+
+def executed(logs: Sequence[str], options: Mapping[str, str], work: Path) -> str:
+    """The executed notebook as text, without times and paths of its making, so that a second run gives the same.
+
+    A failing cell is an InputError that names its error.
+    """
+    import shlex
+
+    import papermill
+
+    parameters: dict[str, Any] = {"log": shlex.join(logs), **options, "redact": bool(options.get("redact"))}
+    target = work / "executed.ipynb"
+    try:
+        papermill.execute_notebook(
+            str(SOURCE),
+            str(target),
+            parameters,
+            kernel_name="python3",
+            progress_bar=False,
+            execution_timeout=TIMEOUT,
+            extra_arguments=["--log-level=ERROR"],
+        )
+    except FencinglabError:
+        raise
+    except Exception as error:  # papermill raises what the kernel, the cell or the disk raised
+        raise InputError(
+            f"--notebook: {SOURCE.name} could not be executed: {str(error).strip().splitlines()[-1]}"
+        ) from None
+    book = json.loads(target.read_text(encoding="utf-8"))
+    book["metadata"].pop("papermill", None)
+    for number, cell in enumerate(book["cells"]):
+        cell["metadata"].pop("papermill", None)
+        cell["metadata"].pop("execution", None)
+        if "injected-parameters" in cell["metadata"].get("tags", ()):
+            cell["id"] = f"parameters-{number}"
+            if options.get("redact"):
+                cell["source"] = "# parameters are redacted\n"
+    return json.dumps(book, ensure_ascii=False, indent=1, sort_keys=True) + "\n"

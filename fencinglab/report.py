@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import fencinglab
-from fencinglab.audit import evidence
+from fencinglab.audit import advice, evidence
 from fencinglab.audit.audit import Audit, Result
 from fencinglab.audit.rules import CLASSES
 from fencinglab.logs import mapping, read
@@ -72,8 +72,8 @@ def build(
             for r in audit.results
         ],
         "to_record": to_record(audit),
-        "record": [{"field": name, "meaning": meaning} for name, meaning in evidence.RECORD],
-        "snippets": dict(evidence.SNIPPETS),
+        "record": [{"field": name, "meaning": meaning} for name, meaning in advice.RECORD],
+        "snippets": dict(advice.SNIPPETS),
         "brief": brief(audit, found, log),
         "processes": [{"name": name, "seen": seen} for name, seen in processes.items()],
         "suspects": suspects[:SHOWN],
@@ -202,7 +202,7 @@ def to_record(audit: Audit) -> list[dict[str, str]]:
             for need in result.missing:
                 wanted.setdefault(need.split("|")[0], []).append(result.rule.name)
     return [
-        {"column": column, "rules": ", ".join(rules)} | evidence.TO_RECORD[column]._asdict()
+        {"column": column, "rules": ", ".join(rules)} | advice.TO_RECORD[column]._asdict()
         for column, rules in wanted.items()
     ]
 

@@ -27,7 +27,7 @@ FLOORS = (
         ("explore",),
         ("simulate",),
         ("drill",),
-        ("audit.rules", "audit.audit", "audit.evidence", "audit.whatif", "audit"),
+        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.whatif", "audit"),
     ],
     [("charts",)],
     [("report", "screen", "page", "examine", "notebook", "files"), ("compare",)],

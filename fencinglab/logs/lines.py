@@ -24,6 +24,7 @@ from fencinglab.logs.unwrap import paths, text
 if TYPE_CHECKING:
     import duckdb
 
+_PLACE = "row_number() over () as place"  # such a window keeps the order of the lines; row ids of a parallel scan do not
 _LONGEST = 1 << 25  # bytes of a line; inputs.py lets none in that is half as long
 _SAMPLE_FILES, _SAMPLE_LINES, _DEPTH = 6, 2_000, 5
 # Fields in which loggers, containers and Logs Insights keep a whole line, which may be JSON itself.
@@ -77,7 +78,6 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
     """
     values.define(con)
     con.execute(_MACROS)
-    con.execute("set preserve_insertion_order = true")  # so that a row id is the place of its line in the scan
     con.execute("create or replace temp table counted (lines bigint, blank bigint)")
     by_line, delimited = _by_shape(files)
     parts = []
@@ -90,7 +90,7 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
         con.execute(f"create or replace temp view entries as {' union all by name '.join(parts)}")
 
         def raw() -> str:
-            return f"select row_number() over () - 1 as place, text from {_raw(_one_newline(by_line, Path(work)))}"
+            return f"select place, text from {_raw(_one_newline(by_line, Path(work)))}"
 
         made = mutations.rows(con, "log_lines", spec, raw if by_line else None)
     [(lines, blank)] = con.execute("select sum(lines), sum(blank) from counted").fetchall()
@@ -180,20 +180,20 @@ def _one_newline(files: Sequence[File], work: Path) -> list[File]:
 
 
 def _raw(files: Sequence[File]) -> str:
-    """SQL: (path, text) of every line of the files, in their order."""
-    return f"""(select filename as path, line as text from read_csv({paths(files)}, filename = true, columns = {{line: 'varchar'}},
+    """SQL: (place, path, text) of every line of the files."""
+    return f"""(select {_PLACE}, filename as path, line as text from read_csv({paths(files)}, filename = true, columns = {{line: 'varchar'}},
         delim = '\n', quote = '', escape = '', new_line = '\\n', header = false, auto_detect = false, strict_mode = false,
         max_line_size = {_LONGEST}, buffer_size = {_LONGEST + (1 << 23)}))"""
 
 
 def _begin(con: duckdb.DuckDBPyConnection, files: Sequence[File], table: str) -> None:
-    """Fill the table `{table}_files`: number and name of each file, and the row id of its first line in `table`."""
+    """Fill the table `{table}_files`: number and name of each file, and the place of its first line in `table`."""
     con.execute(f"create or replace temp table {table}_files (number integer, name varchar, path varchar, begins bigint)")
     con.executemany(
         f"insert into {table}_files values (?, ?, ?, ?)", [[n, f.name, str(f.path), f.first_line] for n, f in enumerate(files)]
     )
     con.execute(f"""update {table}_files as f set begins = begins + starts.start
-        from (select path, min(rowid) as start from {table} group by path) as starts where starts.path = f.path""")
+        from (select path, min(place) as start from {table} group by path) as starts where starts.path = f.path""")
 
 
 def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> str | None:
@@ -208,7 +208,7 @@ def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
     columns = ", ".join(f"{text(name)}: 'varchar'" for name in names)
     if not made: return None
     try:
-        con.execute(f"""create or replace temp table lines as select {_listed(made)} "(path)" as path
+        con.execute(f"""create or replace temp table lines as select {_listed(made)} {_PLACE}, "(path)" as path
             from read_json({paths(files)}, filename = '(path)', columns = {{{columns}}}, format = 'newline_delimited', records = 'true')""")
     except duckdb.InvalidInputException:  # a broken line, a line that is no object, a field that stands there twice
         return None
@@ -217,35 +217,35 @@ def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
         return None
     con.execute("insert into counted select count(*), 0 from lines")
     _begin(con, files, "lines")
-    place = {"scope": "name", "line": "lines.rowid - begins + 1", "place": "lines.rowid"}
-    return f"select {mutations.entries('lines', made, place)} from lines asof join lines_files on lines.rowid >= begins"
+    place = {"scope": "name", "line": "place - begins + 1", "place": "place"}
+    return f"select {mutations.entries('lines', made, place)} from lines asof join lines_files on place >= begins"
 
 
 def _scan_lines(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> str:
     """SQL: the entries of files of lines, whatever is in them."""
     seen = _look(files)
     columns = seen.columns(spec) if seen.body else []
-    source = f"select path, text, null::varchar[] as cells, null::varchar as fault from {_raw(files)}"
+    source = f"select place, path, text, null::varchar[] as cells, null::varchar as fault from {_raw(files)}"
     if seen.body:
         pointers, found = _pointed(columns, "found")
-        source = f"""select path, cells, null::varchar as fault,
+        source = f"""select place, path, cells, null::varchar as fault,
                 case when cells is null then text else {_json_in(_cell(columns, seen.body))} end as text
-            from (select path, text, case when found is not null then [{", ".join(found.values())}] end as cells
+            from (select place, path, text, case when found is not null then [{", ".join(found.values())}] end as cells
             from (select *, json_extract_string(case when starts_with(text, '{{') then sound_json(text) end, {pointers}) as found
             from {_raw(files)}))"""
-    scanned, made = _extract(source, "path", seen, columns, spec, key)
+    scanned, made = _extract(source, "place, path", seen, columns, spec, key)
     con.execute(f"create or replace temp table lines as {scanned}")
     con.execute("insert into counted select count(*), count(*) filter (form = 0) from lines")
     _begin(con, files, "lines")
     con.execute("""create or replace temp table text_files as
-        select number from lines asof join lines_files on lines.rowid >= begins where form > 0
+        select number from lines asof join lines_files on place >= begins where form > 0
         group by number having max(dated) = 2 or 2 * count(*) filter (dated > 0) >= count(*)""")
     others = {
-        "scope": "name", "line": "lines.rowid - begins + 1", "place": "lines.rowid",
+        "scope": "name", "line": "place - begins + 1", "place": "place",
         "fault": "case when form = 1 or text_files.number is null then lines.fault end",
     }  # fmt: skip
     return f"""select {mutations.entries("lines", [*made, "stamp"], others)}
-        from lines asof join lines_files on lines.rowid >= begins left join text_files using (number) where form > 0"""
+        from lines asof join lines_files on place >= begins left join text_files using (number) where form > 0"""
 
 
 def _scan_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> str:
@@ -255,7 +255,7 @@ def _scan_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: M
     con.execute(f"create or replace temp table record_lines as select * from {_raw(files)}")
     con.execute(f"insert into counted select count(*), count(*) filter ({_BLANK}) from record_lines")
     _begin(con, files, "record_lines")
-    lines = "select number, l.rowid - begins + 1 as line, text from record_lines l asof join record_lines_files on l.rowid >= begins"
+    lines = "select number, place - begins + 1 as line, text from record_lines l asof join record_lines_files on place >= begins"
     cells.records(con, lines, columns)
     body = _json_in(_cell(columns, seen.body)) if seen.body else "null::varchar"
     source = f"select number, line, raw, cells, fault, {body} as text from csv_records"

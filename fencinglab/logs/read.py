@@ -6,6 +6,7 @@ Always: entries read = records + blank + set aside, and records = audited + dupl
 from __future__ import annotations
 
 import secrets
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -19,6 +20,9 @@ from fencinglab.logs.mapping import FIELDS, MappingSpec, resolve
 
 if TYPE_CHECKING:
     import duckdb
+
+
+_MENDED = "read as U+FFFD"  # how inputs.py ends its reason for an entry that is read all the same
 
 
 class Filters(NamedTuple):
@@ -84,6 +88,7 @@ def read(
     """
     values.define(con)
     key = secrets.token_hex(16)  # value hashes are keyed anew for every report
+    outside = _outside(con, filters)
     progress("looking at the files")
     taken = inputs.collect(given, work, stdin, wanted=detect.named(form) if form else None)
     groups: dict[str, list[File]] = {}
@@ -92,8 +97,9 @@ def read(
             raise detect.refuse(file.detected, file.name)
         if file.detected != detect.EMPTY:
             groups.setdefault(_reader(file.detected), []).append(file)
+    named = ", ".join(given[:5]) + (", …" if len(given) > 5 else "")
     if not groups:
-        raise InputError(f"{', '.join(given)}: no readable record: every file is empty")
+        raise InputError(f"{named}: no readable record: every file is empty")
     parts: dict[str, _Part] = {}
     seen: dict[str, tuple[str, ...]] = {}
     for name, files in groups.items():
@@ -101,37 +107,52 @@ def read(
         parts[name] = _READERS[name](con, files, spec, key, work, taken.files, seen, len(groups) > 1)
     _all_mapped(spec, seen)
     records = sum(part.records for part in parts.values())
-    aside = (*taken.set_aside, *(lost for part in parts.values() for lost in part.set_aside))
+    mended = sum(lost.reason.endswith(_MENDED) for lost in taken.set_aside)
+    aside = (
+        *(lost for lost in taken.set_aside if not lost.reason.endswith(_MENDED)),
+        *(lost for part in parts.values() for lost in part.set_aside),
+    )
     if not records:
-        reasons = Counter(lost.reason for lost in aside).most_common(1)
-        why = f": {reasons[0][0]} ({aside[0].source})" if reasons else ""
-        raise InputError(f"{', '.join(given)}: no readable record in {sum(f.lines for f in taken.files):,} lines{why}")
+        why = ""
+        if aside:
+            [(reason, _)] = Counter(lost.reason for lost in aside).most_common(1)
+            why = f": {reason} ({next(lost.source for lost in aside if lost.reason == reason)})"
+        raise InputError(f"{named}: no readable record in {sum(f.lines for f in taken.files):,} lines{why}")
     progress("putting records in order")
     duplicates = sum(_drop_duplicates(con, part.table) for part in parts.values())
-    matched = _match(con, parts["dynamodb-stream"].table, parts["log-lines"].table) if len(parts) > 1 else 0
+    beside = [parts[name].table for name in ("log-lines", "table") if name in parts and "dynamodb-stream" in parts]
+    for table in beside:
+        _name_alike(con, parts["dynamodb-stream"].table, table)
+    filtered = sum(part.filtered + _drop(con, part.table, outside) for part in parts.values())
+    matched = sum(_match(con, parts["dynamodb-stream"].table, table) for table in beside)
     _union(con, [part.table for part in parts.values()])
-    filtered = sum(part.filtered for part in parts.values()) + _filter(con, filters)
     blank = sum(file.blank for file in taken.files)
     entries = Entries(
         read=records + blank + len(aside), blank=blank, set_aside=len(aside), records=records,
         duplicates=duplicates, filtered=filtered, audited=records - duplicates - filtered,
     )  # fmt: skip
     if not entries.audited:
-        raise InputError(f"no record is left of {records:,}: {duplicates:,} duplicates, {filtered:,} filtered; see --since, --until, --key-prefix, --resource")
+        raise InputError(
+            f"no record is left of {records:,}: {duplicates:,} duplicates, {filtered:,} filtered; "
+            "see --since, --until, --key-prefix, --resource"
+        )
+    notes = [note for part in parts.values() for note in part.notes]
+    if mended:
+        notes.append(f"{mended:,} lines hold bytes that are not UTF-8, {_MENDED}")
     return Log(
         files=taken.files,
         mappings={name: part.mapping for name, part in parts.items()},
         entries=entries,
         set_aside=aside,
         never=frozenset.intersection(*(part.never for part in parts.values())),
-        notes=tuple(note for part in parts.values() for note in part.notes),
+        notes=tuple(notes),
         matched=matched,
         paths=(*taken.files, *(copy for part in parts.values() for copy in part.copies)),
     )
 
 
 def _reader(detected: detect.Detected) -> str:
-    return {"csv": "log-lines", "table": "log-lines"}.get(detected.format, detected.format)
+    return "log-lines" if detected.format == "csv" else detected.format
 
 
 def _fields_of(spec: MappingSpec, names: Iterable[str], of: str, several: bool) -> MappingSpec:
@@ -162,62 +183,84 @@ def _no_lease(names: Sequence[str], files: Sequence[File]) -> InputError:
 
 
 def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  # type: ignore[no-untyped-def]
-    by_line = [f for f in files if f.detected.shape == "lines"]
-    documents, aside, copies = [], [], []
-    for file in files:
-        if file.detected.shape != "lines":
-            if unwrap.readable(con, file):
-                documents.append(file)
-            else:
-                copy, lost = unwrap.salvage(file, work)
-                copies.append(copy)
-                aside += lost
-    by_line += copies
-    sample = streams.look(con, by_line, documents)
-    seen["dynamodb-stream"] = sample.attributes
+    documents = [f for f in files if f.detected.shape != "lines"]
+    aside, copies = [], []
+    for file in unwrap.unreadable(con, documents):
+        copy, lost = unwrap.salvage(file, work)
+        copies.append(copy)
+        aside += lost
+        documents.remove(file)
+    by_line = [*(f for f in files if f.detected.shape == "lines"), *copies]
+    sample = streams.look(con, by_line, documents, work)
+    seen["dynamodb-stream"] = tuple(sample.attributes)
     mapping = resolve(_fields_of(spec, sample.attributes, "stream", several), sample.attributes, "stream")
     notes = []
     if not any(mapping.get(k) for k in ("token", "written_token", "holder", "expires_at", "version")):
         if sample.views != {"KEYS_ONLY"}:
-            raise _no_lease(sample.attributes, files)
+            raise _no_lease(seen["dynamodb-stream"], files)
         notes.append("the stream is KEYS_ONLY: it shows that items changed, not how; choose NEW_AND_OLD_IMAGES")
     for role in ("token", "written_token"):
         if (name := mapping.get(role)) and streams.identity_tokens(con, sample, name):
             notes.append(f"`{name}` holds identities, not numbers: they protect identity, not order")
             mapping = replace(mapping, fields={k: v for k, v in mapping.fields.items() if k != role})
-    streams.read(con, by_line, documents, mapping, sample, key)
+    streams.read(con, by_line, documents, mapping, sample, key, work)
     aside += _set_aside_records(con, [*all_files, *copies])
     [(records,)] = con.execute("select count(*) from stream").fetchall()
-    never = streams.NEVER
-    if "NEW_AND_OLD_IMAGES" not in sample.views:
-        never |= {"before_image"} | ({"after_image", "after_token", "after_holder", "fenced", "token"} if sample.views == {"KEYS_ONLY"} else set())
+    never = streams.NEVER.union(*(streams.NEVER_IN[view] for view in sample.views if len(sample.views) == 1))
     return _Part("stream", records, tuple(aside), never, tuple(notes), 0, mapping, tuple(copies))
 
 
 def _set_aside_records(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[SetAside]:
     """What the stream reader could not use, with line and raw text; such rows leave the table `stream`."""
+    places = _Places(files)
     aside = []
-    for path, line, reason, raw in con.execute("select path, line, reason, raw from unread order by all").fetchall():
-        aside.append(SetAside(inputs.locate(files, path, line or 1), reason, (raw or "").encode()))
+    unread = con.execute("select path, line, index, reason, raw from unread order by all").fetchall()
+    for path, line, index, reason, raw in unread:
+        if line is None and (event := unwrap.event_of(raw)):
+            line, _, _ = unwrap.find(Path(path), {event}).get(event, (None, "", b""))
+        aside.append(SetAside(places.of(path, line, f"#{index}" if index else ""), reason, (raw or "").encode()))
     rows = con.execute("select source, event_id, fault from stream where fault is not null order by all").fetchall()
-    for path in dict.fromkeys(row[0] for row in rows):
-        found = unwrap.find(Path(path), {event for p, event, _ in rows if p == path and event})
-        for _, event, fault in (row for row in rows if row[0] == path):
-            number, index, raw = found.get(event, (0, "", b""))
-            aside.append(SetAside(inputs.locate(files, path, number) + index, fault, raw))
+    wanted: dict[str, set[str]] = {}
+    for path, event, _ in rows:
+        wanted.setdefault(path, set()).add(event or "")
+    found = {path: unwrap.find(Path(path), events) for path, events in wanted.items()}
+    for path, event, fault in rows:
+        line, index, raw = found[path].get(event, (None, "", b""))
+        aside.append(SetAside(places.of(path, line, index), fault, raw))
     con.execute("delete from stream where fault is not null")
+    con.execute("alter table stream drop column fault")
     return aside
 
 
+class _Places:
+    """Where lines of the files that DuckDB read lie in what the user gave."""
+
+    def __init__(self, files: Iterable[File]) -> None:
+        self.files: dict[str, list[File]] = {}
+        for file in files:
+            self.files.setdefault(str(file.path), []).append(file)
+        for sharing in self.files.values():
+            sharing.sort(key=lambda file: file.first_line)
+
+    def of(self, path: str, line: int | None, index: str = "") -> str:
+        """`name:line[#index]`; only the name where the line is not known."""
+        sharing = self.files.get(path, [])
+        if not sharing or line is None:
+            return sharing[0].name if len(sharing) == 1 else "(not found again)"
+        file = sharing[bisect_left(sharing, line, key=lambda file: file.first_line) - 1]
+        return f"{file.name}:{line - file.first_line}{index}"
+
+
 def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # type: ignore[no-untyped-def]
-    reader = tables if files[0].detected.format == "table" else lines
+    name, reader = ("table", tables) if files[0].detected.format == "table" else ("log-lines", lines)
     names = reader.fields(con, files)
-    seen["log-lines"] = tuple(names)
+    seen[name] = tuple(names)
     mapping = resolve(_fields_of(spec, names, "line", several), names, "line")
-    if not mapping.get("resource"):
-        raise InputError(f"{files[0].name}: no field says what is protected among {', '.join(f'`{n}`' for n in names[:20])}; say which by --map resource=…")
     if not any(mapping.get(k) for k in ("token", "holder", "before_token", "expires_at")):
         raise _no_lease(names, files)
+    if not mapping.get("resource"):
+        listed = ", ".join(f"`{n}`" for n in names[:20])
+        raise InputError(f"{files[0].name}: no field says what is protected among {listed}; say which by --map resource=…")
     part = reader.read(con, files, mapping, key)
     return _Part(part.table, part.records, tuple(part.set_aside), part.never, tuple(part.notes), part.filtered, mapping)
 
@@ -227,16 +270,25 @@ def _history(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
     return _Part(part.table, part.records, tuple(part.set_aside), part.never, tuple(part.notes), part.filtered, spec)
 
 
-_READERS = {"dynamodb-stream": _streams, "log-lines": _lines, "history": _history}
+_READERS = {"dynamodb-stream": _streams, "log-lines": _lines, "table": _lines, "history": _history}
 
 
 def _drop_duplicates(con: duckdb.DuckDBPyConnection, table: str) -> int:
     """Delete all but one of the rows that carry the same event id at the same place; how many were deleted."""
-    return con.execute(f"""delete from {table} where rowid in (
+    return _count(con, f"""delete from {table} where rowid in (
         select rowid from (
             select rowid, row_number() over (partition by resource, order_scope, order_key, event_id order by source, rowid) as nth
             from {table} where event_id is not null)
-        where nth > 1)""").fetchall()[0][0]
+        where nth > 1)""")
+
+
+def _name_alike(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> None:
+    """Call the resource of log lines as the stream does, `table/key`, where its key is in one table only."""
+    con.execute(f"""update {line} as line set resource = record.resource,
+            lease = case when line.lease = line.resource then record.resource else line.lease end
+        from (select item_key(resource) as key, min(resource) as resource from {stream}
+            group by all having min(resource) = max(resource)) as record
+        where line.resource = record.key""")
 
 
 def _match(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> int:
@@ -246,19 +298,16 @@ def _match(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> int:
     known, the line's. Lines that found their record leave the table; nothing is ordered by it.
     """
     con.execute(f"""create or replace temp table matched as
-        with records as (select rowid as row_id, resource, item_key(resource) as key, coalesce(token, after_token) as token, kind from {stream}),
-        reported as (select rowid as row_id, resource as key, token, kind from {line} where decision <> 'rejected' and token is not null)
-        select any_value(records.row_id) as record, any_value(reported.row_id) as line
-        from records join reported on (reported.key = records.key or reported.key = records.resource)
-            and reported.token = records.token and reported.kind = records.kind
-        group by records.resource, records.token, records.kind
-        having count(distinct records.row_id) = 1 and count(distinct reported.row_id) = 1""")
+        select record, line from (
+            select min(rowid) as record, resource, coalesce(token, after_token) as token, kind
+            from {stream} where kind not in ('delete', 'ttl_delete') group by all having count(*) = 1) as records
+        join (select min(rowid) as line, resource, token, kind
+            from {line} where decision <> 'rejected' group by all having count(*) = 1) as reported
+            using (resource, token, kind)""")
     con.execute(f"""update {stream} as record set writer = coalesce(record.writer, line.writer), operation = coalesce(record.operation, line.operation),
             sent_at = line.sent_at, outcome = line.outcome, token = coalesce(record.token, line.token), fenced = coalesce(record.fenced, line.fenced)
         from matched join {line} as line on line.rowid = matched.line where record.rowid = matched.record""")
-    con.execute(f"""update {line} as line set resource = record.resource, lease = record.resource
-        from (select distinct resource, item_key(resource) as key from {stream}) as record where line.resource = record.key""")
-    return con.execute(f"delete from {line} where rowid in (select line from matched)").fetchall()[0][0]
+    return _count(con, f"delete from {line} where rowid in (select line from matched)")
 
 
 def _union(con: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> None:
@@ -269,22 +318,32 @@ def _union(con: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> None:
     con.execute(f"alter table {first} rename to history")
 
 
-def _filter(con: duckdb.DuckDBPyConnection, filters: Filters) -> int:
-    """Delete the rows outside the filters from `history`; how many were deleted."""
+def _outside(con: duckdb.DuckDBPyConnection, filters: Filters) -> str:
+    """SQL: whether a row is outside the filters, or empty where there are none."""
     tests = []
     for option, value, compare in (("--since", filters.since, "<"), ("--until", filters.until, ">=")):
         if value is not None:
             [(moment,)] = con.execute("select moment(?)::varchar", [value]).fetchall()
             if moment is None:
                 raise UsageError(f"{option} {value}: write a time such as 2026-11-29T14:00:00Z")
-            tests.append(f"""history."at" {compare} timestamp {unwrap.text(moment)}""")
+            tests.append(f""""at" {compare} timestamp {unwrap.text(moment)}""")
     if filters.key_prefix is not None:
-        tests.append(f"not starts_with(item_key(resource), {unwrap.text(filters.key_prefix)}) and not starts_with(resource, {unwrap.text(filters.key_prefix)})")
+        prefix = unwrap.text(filters.key_prefix)
+        tests.append(f"not starts_with(item_key(resource), {prefix}) and not starts_with(resource, {prefix})")
     if filters.resource is not None:
-        tests.append(f"item_key(resource) <> {unwrap.text(filters.resource)} and resource <> {unwrap.text(filters.resource)}")
-    if not tests:
-        return 0
-    return con.execute(f"delete from history where {' or '.join(f'({t})' for t in tests)}").fetchall()[0][0]
+        wanted = unwrap.text(filters.resource)
+        tests.append(f"item_key(resource) <> {wanted} and resource <> {wanted}")
+    return " or ".join(f"({test})" for test in tests)
+
+
+def _drop(con: duckdb.DuckDBPyConnection, table: str, test: str) -> int:
+    """Delete the rows for which the test is true; how many were deleted."""
+    return _count(con, f"delete from {table} where {test}") if test else 0
+
+
+def _count(con: duckdb.DuckDBPyConnection, sql: str) -> int:
+    [(count,)] = con.execute(sql).fetchall()
+    return int(count)
 
 
 def place(con: duckdb.DuckDBPyConnection, log: Log, row_ids: Iterable[int]) -> dict[int, str]:
@@ -292,14 +351,16 @@ def place(con: duckdb.DuckDBPyConnection, log: Log, row_ids: Iterable[int]) -> d
     rows = con.execute(
         "select rowid, source, event_id from history where rowid in (select unnest(?::bigint[]))", [list(row_ids)]
     ).fetchall()
-    paths = {str(f.path) for f in log.paths}
+    places = _Places(log.paths)
     wanted: dict[str, set[str]] = {}
     for _, source, event in rows:
-        if source in paths and event:
-            wanted.setdefault(source, set()).add(event)
+        if source in places.files:
+            wanted.setdefault(source, set()).add(event or "")
     found = {path: unwrap.find(Path(path), events) for path, events in wanted.items()}
     placed = {}
     for row_id, source, event in rows:
-        number, index, _ = found.get(source, {}).get(event, (0, "", b""))
-        placed[row_id] = inputs.locate(log.paths, source, number) + index if number else source
+        placed[row_id] = source
+        if source in found:
+            line, index, _ = found[source].get(event, (None, "", b""))
+            placed[row_id] = places.of(source, line, index)
     return placed

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files as resources
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from fencinglab import history
@@ -25,15 +26,24 @@ if TYPE_CHECKING:
     import duckdb
 
 NEVER = frozenset({"reason", "outcome", "sent_at", "current_token"})
+_AFTER = frozenset({
+    "token", "fenced", "protected", "operation", "alert", "fell", "token_width", "expiry_unit", "after_token", "after_holder",
+    "after_expires_at", "after_status", "after_terminal", "after_terminal_version", "after_version", "after_value", "after_image",
+})  # fmt: skip
+NEVER_IN = {  # a stream of one view only
+    "NEW_AND_OLD_IMAGES": frozenset[str](), "NEW_IMAGE": frozenset({"before_image"}), "OLD_IMAGE": _AFTER,
+    "KEYS_ONLY": _AFTER | {name.replace("after", "before") for name in _AFTER if name.startswith("after")},
+}  # fmt: skip
 STREAMS_SQL = resources("fencinglab.logs").joinpath("streams.sql").read_text(encoding="utf-8")
 _SAMPLE = 2_000
 _MOST = 200  # attributes that make up an image
 _TAGS = ("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")
-_COLLECTIONS = {"M", "L", "SS", "NS", "BS"}
+_COLLECTIONS = {"M", "L", "SS", "NS", "BS", "OBJECT", "ARRAY"}  # typed and plain
 _SCALARS = (
     "token", "written_token", "writer", "holder", "expires_at", "status", "terminal_version", "version", "operation",
     "alert",
 )  # fmt: skip
+_ANY = ("value", "next_poll")  # compared only, so they may be maps and sets
 _SIDES = (("before", "was"), ("after", "now"))
 
 
@@ -45,29 +55,39 @@ class Look(NamedTuple):
     views: frozenset[str]  # NEW_AND_OLD_IMAGES, NEW_IMAGE, OLD_IMAGE, KEYS_ONLY
     lowered: bool  # names were lower-cased (Athena, Glue)
     typed: bool  # values are DynamoDB JSON ({"N": "42"}), not plain JSON
+    bare: bool = False  # sequence numbers are numbers, not text
 
     def spelled(self, name: str) -> str:
         """A name of the record as the log spells it."""
         return name.lower() if self.lowered else name
 
 
-def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Sequence[File]) -> Look:
+def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Sequence[File], work: Path) -> Look:
     """A look at the first records of a few files of each kind; leaves them in the table `look`."""
     values.define(con)
-    parts = [
-        f"select record from {unwrap.records(f'(select * from {read(few)} where value is not null limit {_SAMPLE})')}"
-        for read, files in ((unwrap.text_lines, lines), (unwrap.documents, documents))
-        for few in [[*files[:10], *files[10:][-10:]]]
-        if few
-    ]
-    con.execute(f"""create or replace temp table look as select record->'$.dynamodb' as d
-        from ({" union all ".join(parts)}) where json_type(record, '$.dynamodb') = 'OBJECT' limit {_SAMPLE}""")
+
+    def few(files: Sequence[File]) -> list[File]:
+        return [*files[:10], *files[10:][-10:]]
+
+    def found(entries: list[str]) -> bool:
+        parts = [f"select record from {unwrap.records(f'(select * from {e} limit {_SAMPLE})')}" for e in entries]
+        con.execute(f"""create or replace temp table look as select record->'$.dynamodb' as d
+            from ({" union all ".join(parts)}) where json_type(record, '$.dynamodb') = 'OBJECT' limit {_SAMPLE}""")
+        return con.execute("select count(*) from look").fetchone() != (0,)
+
+    entries = [unwrap.sample(few(lines))] if lines else []
+    entries += [unwrap.documents(few(documents))] if documents else []
+    if not found(entries) and lines:
+        found([unwrap.mend(con, few(lines), work)])
     names = {k for (k,) in con.execute("select distinct unnest(json_keys(d)) from look").fetchall()}
     seen = Look({}, (), frozenset(), "Keys" not in names and "keys" in names, True)
-    new, old, keys, view = (f"(d->'$.{seen.spelled(n)}')" for n in ("NewImage", "OldImage", "Keys", "StreamViewType"))
-    found = con.execute(f"""select name, list(distinct tag) from (
+    new, old, keys, view, sequence = (
+        f"(d->'$.{seen.spelled(n)}')" for n in ("NewImage", "OldImage", "Keys", "StreamViewType", "SequenceNumber")
+    )
+    tags = ", ".join(f"'{tag}'" for tag in _TAGS)
+    attributes = con.execute(f"""select name, list(distinct tag), count(*) filter (tag in ({tags})), count(*) from (
             select name, first, case when json_type(value) = 'OBJECT' and len(json_keys(value)) = 1
-                then upper(json_keys(value)[1]) end as tag
+                and upper(json_keys(value)[1]) in ({tags}) then upper(json_keys(value)[1]) else json_type(value) end as tag
             from (select unnest(json_keys(image)) as name, unnest(range(len(json_keys(image)))) as first,
                     unnest(from_json(image->'$.*', '["JSON"]')) as value
                 from (select unnest([{new}, {old}, {keys}]) as image from look) where json_type(image) = 'OBJECT'))
@@ -76,11 +96,13 @@ def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Seque
         when {new} is not null then 'NEW_IMAGE' else 'KEYS_ONLY' end) from look""").fetchall()
     begins = con.execute(f"""select distinct regexp_extract({keys}::varchar, '^\\{{"[^"]*":\\{{"[Ss]":"') as b from look
         where len(json_keys({keys})) = 1 order by b limit 4""").fetchall()
+    [(bare,)] = con.execute(f"select coalesce(bool_or(json_type({sequence}) <> 'VARCHAR'), false) from look").fetchall()
     return seen._replace(
         keys=tuple(b for (b,) in begins if b),
-        attributes={name: frozenset(tag or "" for tag in tags) for name, tags in found},
+        attributes={name: frozenset(found) for name, found, _, _ in attributes},
         views=frozenset(v for (v,) in views),
-        typed=all(tag in _TAGS for _, tags in found for tag in tags),
+        typed=2 * sum(row[2] for row in attributes) >= sum(row[3] for row in attributes),
+        bare=bare,
     )
 
 
@@ -104,25 +126,27 @@ def read(
     spec: MappingSpec,
     seen: Look,
     key: str,
+    work: Path,
 ) -> None:
     """Fill the tables `stream` and `unread`; `key` keys the value hashes, duplicates are still in.
 
     `stream` holds history rows with `event_id` and `fault` (why the row cannot be used, or null). Its
     `source` is the path; `unwrap.find` gives the line of the rows that are shown. `unread` holds
-    (path, line, reason, raw) of values that are no record at all.
+    (path, line, index, reason, raw) of values that are no record at all; the line is null in documents.
     """
     mapped = {
         "terminal": f"[{', '.join(map(unwrap.text, spec.terminal))}]::varchar[]"
         if spec.terminal
         else "null::varchar[]",
         "leased": str(bool(spec.get("holder") or spec.get("expires_at"))),
+        "holder": str(bool(spec.get("holder"))),
         "token": str(bool(spec.get("token"))),
         "version": str(bool(spec.get("version"))),
     }
     con.execute(f"create or replace temp table mapped as select {', '.join(f'{v} as {k}' for k, v in mapped.items())}")
     con.execute(f"""create or replace temp table stream as
         select *, ''::varchar as event_id, ''::varchar as fault from ({history.select({}, "range(0)")})""")
-    con.execute("create or replace temp table unread (path varchar, line bigint, reason varchar, raw varchar)")
+    con.execute("create or replace temp table unread (path varchar, line bigint, index bigint, reason varchar, raw varchar)")
     item = _Item(spec, seen)
     members = ", ".join(f"{_name(name)} {of}" for name, of in item.record().items())
     columns = ", ".join(f"{unwrap.text(name)}: {unwrap.text(of)}" for name, of in item.record().items())
@@ -138,21 +162,25 @@ def read(
         strange = [p for (p,) in con.execute("select distinct source from stream where resource is null").fetchall()]
         con.execute("delete from stream where source in (select unnest(?::varchar[]))", [strange])
         again = [f for f in lines if str(f.path) in strange]
-    for files, entries in ((again, unwrap.text_lines), (documents, unwrap.documents)):
+    for files, by_line in ((again, True), (documents, False)):
         if not files:
             continue
-        con.execute(f"create or replace temp table opened as select * from {unwrap.records(entries(files))}")
+        entries = unwrap.text_lines(files, work) if by_line else unwrap.documents(files)
+        broken = unwrap.mend(con, files, work) if by_line else ""
+        whole = f"(select * from {entries} where value is not null union all select * from {broken})" if broken else entries
+        con.execute(f"create or replace temp table opened as select * from {unwrap.records(whole)}")
         con.execute(f"""create or replace temp table shaped as
-            select path, line, record, try_cast(record as struct({members})) as shape from opened""")
+            select *, try_cast(record as struct({members})) as shape from opened""")
         insert("select path, unnest(shape) from shaped")
         con.execute("delete from stream where resource is null")
+        if broken:
+            con.execute(f"""insert into unread select path, line, null, '{unwrap.BROKEN}', raw
+                from {broken} where value is null""")
         keys = f"$.dynamodb.{seen.spelled('Keys')}"
-        con.execute(f"""insert into unread
-            select path, line, 'not JSON', left(raw, {unwrap.RAW}) from {entries(files)} where value is null
-            union all select path, line,
+        con.execute(f"""insert into unread select path, line, case when siblings > 1 then index end,
                 case when json_type(record, '$.dynamodb') = 'OBJECT' then 'no stream record of the shape that the others have'
                     else 'no stream record' end, left(record::varchar, {unwrap.RAW})
-            from shaped where shape is null or not coalesce(json_type(record, '{keys}') = 'OBJECT', false)""")
+            from shaped where shape is null or key_text(record->'{keys}') is null""")
 
 
 class _Item:
@@ -161,11 +189,13 @@ class _Item:
     def __init__(self, spec: MappingSpec, seen: Look) -> None:
         self.seen = seen
         self.tokens = [name for key in ("token", "written_token") for name in _names(spec, key)]
-        mapped = [name for key in spec.fields for name in _names(spec, key)]
-        self.scalars = list(dict.fromkeys([*mapped, *spec.rising]))
+        mapped = [(key, name) for key in spec.fields for name in _names(spec, key)] + [("", name) for name in spec.rising]
+        collections = {name for name, tags in seen.attributes.items() if tags & _COLLECTIONS}
+        self.scalars = list(dict.fromkeys(n for key, n in mapped if key not in _ANY or n not in collections))
+        self.nested = collections - set(self.scalars)
         # names of a struct differ by more than case; of two that do not, the mapped one stays
         self.names = list(
-            {n.lower(): n for n in reversed([*self.scalars, *spec.protect, *seen.attributes][:_MOST])}.values()
+            {n.lower(): n for n in reversed([*(n for _, n in mapped), *spec.protect, *seen.attributes][:_MOST])}.values()
         )
 
     def record(self) -> dict[str, str]:
@@ -194,25 +224,28 @@ class _Item:
         value = f"{image}.{_name(name)}"
         return f"coalesce({value}.N, {value}.S)" if self.seen.typed and name in self.scalars else value
 
+    def comparable(self, name: str, image: str) -> str:
+        """What of the attribute is equal where its value is, in whatever order the members of a map or set stand."""
+        value = self.scalar(name, image)
+        return f"fingerprint({value})" if name in self.nested else value
+
     def image(self, image: str) -> str:
         """One number for everything in the image, whatever its order; null where there is no image."""
-        nested = {
-            n for n in self.names if n not in self.scalars and self.seen.attributes.get(n, frozenset()) & _COLLECTIONS
-        }
-        parts = [f"fingerprint({self.scalar(n, image)})" if n in nested else self.scalar(n, image) for n in self.names]
-        return f"case when {image} is not null then hash({', '.join(parts) or '1'}) end"
+        parts = ", ".join(self.comparable(name, image) for name in self.names)
+        return f"case when {image} is not null then hash({parts or '1'}) end"
 
     def hashed(self, names: Sequence[str], image: str, key: str) -> str:
         """The keyed hash of several attributes together; null where all are missing."""
         if not names:
             return "null::varchar"
-        scalars = ", ".join(self.scalar(n, image) for n in names)
-        joined = scalars if len(names) == 1 else f"nullif(concat_ws(chr(31), {scalars}), '')"
+        scalars = ", ".join(self.comparable(n, image) for n in names)
+        joined = f"{scalars}::varchar" if len(names) == 1 else f"nullif(concat_ws(chr(31), {scalars}), '')"
         return f"keyed({unwrap.text(key)}, {joined})"
 
     def changed(self, names: Sequence[str]) -> str:
         """Whether any of the attributes differs between the two images."""
-        tests = (f"{self.scalar(n, 'was')} is distinct from {self.scalar(n, 'now')}" for n in dict.fromkeys(names))
+        sides = ((self.comparable(n, "was"), self.comparable(n, "now")) for n in dict.fromkeys(names))
+        tests = (f"{was} is distinct from {now}" for was, now in sides)
         return " or ".join(tests) or "false"
 
     def fell(self, names: Sequence[str]) -> str:
@@ -236,6 +269,8 @@ class _Item:
         faults = {
             rounded: f"the sequence number is not 1 to {history.ORDER_DIGITS} digits (rounded by a spreadsheet?)",
         }
+        if self.seen.bare:  # a double keeps 17 digits
+            faults["regexp_full_match(sequence, '[0-9]{17}0+')"] = "the sequence number was rounded (by JavaScript?)"
         for name in dict.fromkeys(self.tokens):
             value = f"now.{_name(name)}"
             missing = (
@@ -264,7 +299,9 @@ def _changes(records: str, spec: MappingSpec, seen: Look, item: _Item, key: str)
         "last_value(now) over (partition by stream, resource order by lpad(sequence, 40, '0') "
         "rows between unbounded preceding and current row exclude group)"
     )
-    was = f"case when event_name <> 'INSERT' then {previous} end" if seen.views == {"NEW_IMAGE"} else "old"
+    was = "old"
+    if "NEW_IMAGE" in seen.views:
+        was = f"case when event_name <> 'INSERT' then coalesce(old, {previous}) end"
     return f"""select path, event_id, event_name, by_service, resource, stream, sequence, created,
             {item.image("old")} as before_image, {item.image("now")} as after_image,
             event_name = 'INSERT' or was is not null as before_known, event_name = 'REMOVE' or now is not null as after_known,

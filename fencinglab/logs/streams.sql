@@ -34,15 +34,16 @@ stored as (
     select
         *,
         coalesce(after_version > before_version, false) as version_rose,
-        lives and after_written_token is not null
+        lives and before_known and after_written_token is not null
             and (after_written_token is distinct from before_written_token or version_rose) as stores_token,
-        lives and after_writer is not null
+        lives and before_known and after_writer is not null
             and (after_writer is distinct from before_writer or version_rose or stores_token) as stores_writer,
         -- a token rises with every grant; only where there are no tokens does a new holder show one
         mapped.leased and lives and case
-            when mapped.token then coalesce(after_token > before_token, before_known and after_token is not null)
+            when not mapped.token then after_holder <> '' and before_holder <> after_holder
+            when mapped.holder and after_holder = '' then false  -- a counter that is set up or raised for nobody
+            else coalesce(after_token > before_token, before_known and after_token is not null)
                 or (before_holder = '' and after_holder <> '')
-            else after_holder <> '' and before_holder <> after_holder
         end as granted
     from typed
 )
@@ -61,9 +62,10 @@ select
         when not lives then case when by_service then 'ttl_delete' else 'delete' end
         when granted then 'grant'
         when after_terminal and not before_terminal then 'finish'
-        when after_alert is not null and after_alert is distinct from before_alert then 'alert'
+        when before_known and after_alert is not null and after_alert is distinct from before_alert then 'alert'
         when before_holder <> '' and after_holder = '' then 'release'
-        when after_expires_at > before_expires_at then 'renew'
+        when event_name <> 'INSERT' and before_known and after_expires_at > coalesce(before_expires_at, timestamp 'epoch')
+            then 'renew'
         when next_poll_changed then 'schedule'
         else 'write'
     end as kind,
@@ -80,12 +82,13 @@ select
         when granted or stores_token then true
         when after_version = before_version then false  -- the item changed and its version did not
     end as fenced,
-    case when lives and before_known then
+    case when lives and before_known and after_known then
         before_token is distinct from after_token or before_holder is distinct from after_holder
         or before_expires_at is distinct from after_expires_at or before_status is distinct from after_status
         or before_value is distinct from after_value or next_poll_changed or other_protected_changed
     end as protected,
-    case when lives and after_operation is distinct from before_operation then after_operation end as operation,
+    case when lives and before_known and after_operation is distinct from before_operation then after_operation end
+        as operation,
     'accepted' as decision,
     before_token, before_holder, before_expires_at, before_status, before_terminal, before_terminal_version,
     before_version, before_value,
@@ -96,7 +99,7 @@ select
     case when lives then after_status end as after_status,
     after_terminal, after_terminal_version, after_version, after_value,
     case when lives then after_image else 0 end as after_image,
-    case when lives and after_alert is distinct from before_alert then after_alert end as alert,
+    case when lives and before_known and after_alert is distinct from before_alert then after_alert end as alert,
     fell,
     token_width,
     expiry_unit,

@@ -75,8 +75,8 @@ def text_lines(files: Sequence[File], work: Path) -> str:
             select filename, line as raw, position - min(position) over (partition by filename) + 1 as line
             from (select filename, line, row_number() over () as position
                 from read_csv([{", ".join(map(text, read))}], filename = true, columns = {{line: 'varchar'}},
-                    delim = '\n', quote = '', escape = '', new_line = '\\n', header = false, auto_detect = false, strict_mode = false,
-                    max_line_size = {_LONGEST}, buffer_size = {_LONGEST + (1 << 23)})))
+                    delim = '\n', quote = '', escape = '', new_line = '\\n', header = false, auto_detect = false,
+                    strict_mode = false, max_line_size = {_LONGEST}, buffer_size = {_LONGEST + (1 << 23)})))
         where trim(raw, chr(32) || chr(9) || chr(11) || chr(12)) <> '')"""
 
 
@@ -124,7 +124,7 @@ _BETWEEN = re.compile(r"[\s,\[\]}]*")
 
 
 def pieces(content: str) -> Iterator[tuple[int, int, bool]]:
-    """(begin, end, whether it is JSON) of the values in a text, of an array or `Records` singly; or of what is broken."""
+    """(begin, end, whether it is JSON) of each value in a text, of an array or `Records` singly, and of what is broken."""
     decoder, at, inside = json.JSONDecoder(), 0, False
     while (at := _BETWEEN.match(content, at).end()) < len(content):  # type: ignore[union-attr]
         if container := _CONTAINER.match(content, at):
@@ -138,8 +138,9 @@ def pieces(content: str) -> Iterator[tuple[int, int, bool]]:
         except (ValueError, RecursionError):
             following = _RECORD.search(content, at + 1)
             end = following.start() if following else len(content)
-            inside = bool(following and _BEFORE_RECORDS.fullmatch(content, at, end))
-            if not inside:
+            if following and _BEFORE_RECORDS.fullmatch(content, at, end):
+                inside = True
+            else:
                 yield at, end, False
         at = end
 
@@ -182,6 +183,12 @@ def mend(con: duckdb.DuckDBPyConnection, files: Sequence[File], work: Path) -> s
 
 
 _ID = re.compile(rb'"(eventID|eventid|SequenceNumber|sequencenumber)\\*"\s*:\s*(?:\\*")?([^\\",{}\[\]\s]+)')
+
+
+def event_of(raw: str) -> str | None:
+    """The event id or sequence number in the text of a record."""
+    match = _ID.search(raw.encode())
+    return match[2].decode() if match else None
 
 
 def find(path: Path, wanted: set[str]) -> dict[str, tuple[int, str, bytes]]:

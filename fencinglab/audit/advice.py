@@ -1,0 +1,83 @@
+"""What to record so that an audit can decide: in the item, in a log line, and in an incident brief."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Field(NamedTuple):
+    """What a history column needs so that a rule can decide: from a stream, and from a log line."""
+
+    stream: str
+    line: str
+
+
+# The one documented log record, and what to store in the item, per column that a rule may lack.
+TO_RECORD = {
+    "token": Field("store the token that each write presented: `SET writtenToken = :token`", "fencingToken"),
+    "fenced": Field(
+        "store `writtenToken` and raise a `version` in every write: `SET writtenToken = :token ADD version :one`",
+        "fencingToken",
+    ),
+    "writer": Field("store who wrote: `SET writtenBy = :worker`", "worker"),
+    "after_holder": Field("store the lease's owner: `leaseOwner`", "worker"),
+    "before_holder": Field("choose NEW_AND_OLD_IMAGES for the stream, and store `leaseOwner`", "storedOwner"),
+    "before_token": Field("choose NEW_AND_OLD_IMAGES for the stream", "storedToken"),
+    "after_token": Field("store the token in the item: `ADD fencingToken :one` in the acquire", "fencingToken"),
+    "current_token": Field(
+        "keep lease and state in one item, or check the lease item in the same transaction", "currentToken"
+    ),
+    "after_terminal": Field("name the final statuses: `--terminal SUCCEEDED,FAILED`, or `--terminal none`", "status"),
+    "before_terminal": Field("choose NEW_AND_OLD_IMAGES, and name the final statuses by --terminal", "storedStatus"),
+    "before_expires_at": Field("store `leaseExpiresAt` in the item", "storedExpiresAt"),
+    "after_expires_at": Field("store `leaseExpiresAt` in the item", "leaseExpiresAt"),
+    "order_key": Field("keep `dynamodb.SequenceNumber` of each record as text", "sequence"),
+    "operation": Field("store the id of each operation: `SET operationId = :operation`", "operationId"),
+    "alert": Field("store the alert's id: `SET alertId = :alert`", "alertId"),
+    "outcome": Field("a stream holds no refusals: log them in the worker", "result"),
+    "reason": Field("a stream holds no refusals: log them in the worker", "reason"),
+    "before_image": Field("choose NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
+    "after_image": Field("choose NEW_IMAGE or NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
+    "at": Field("keep `ApproximateCreationDateTime`", "time"),
+    "lease": Field("map the key whose grants issue the token: `--map lease=…`", "lease"),
+    "fell": Field("name fields that may only rise: `--rising attempt,terminalVersion`", "(declare --rising)"),
+    "expiry_unit": Field("store `leaseExpiresAt` in the item", "leaseExpiresAt"),
+    "token_width": Field("store the token in the item as a number", "(a log's quotes prove nothing)"),
+}  # fmt: skip
+
+# The one log record that answers every core rule, one line an attempted mutation, written when the reply is known.
+RECORD = (
+    ("time", "when the reply came, UTC, milliseconds"),
+    ("resource", "what was written: table and key"),
+    ("action", "acquire, renew, write, finish, release, …"),
+    ("worker", "who asked"),
+    ("fencingToken", "the token that the request carried in its condition"),
+    ("operationId", "a new id for each operation, kept when it is retried"),
+    ("result", "accepted, rejected (the condition failed) or unknown (no reply)"),
+    ("storedToken", "of a refusal: the token in the item that came back (ALL_OLD)"),
+    ("storedOwner", "of a refusal: the owner in that item"),
+    ("status", "of an accepted write: the status afterwards"),
+    ("version", "of an accepted write: the item's version, which is its place in the order"),
+)
+SNIPPETS = {
+    "python": """log.info(json.dumps({"time": now(), "resource": f"request-status/{request_id}", "action": "finish",
+    "worker": worker, "fencingToken": token, "operationId": operation_id, "result": result,
+    "storedToken": stored.get("fencingToken"), "storedOwner": stored.get("leaseOwner"),
+    "status": item.get("apiStatus"), "version": item.get("version")}, default=str))""",
+    "javascript": """console.log(JSON.stringify({
+  time: new Date().toISOString(), resource: `request-status/${requestId}`,
+  action: "finish", worker, fencingToken: String(token), operationId, result,
+  storedToken: stored?.fencingToken, storedOwner: stored?.leaseOwner,
+  status: item?.apiStatus, version: item?.version}));""",
+    "php": """error_log(json_encode(['time' => gmdate('Y-m-d\\TH:i:s\\Z'), 'resource' => "request-status/$requestId",
+  'action' => 'finish', 'worker' => $worker, 'fencingToken' => (string) $token, 'operationId' => $operationId,
+  'result' => $result, 'storedToken' => $stored['fencingToken'] ?? null, 'storedOwner' => $stored['leaseOwner'] ?? null,
+  'status' => $item['apiStatus'] ?? null, 'version' => $item['version'] ?? null]));""",
+}
+
+# Everything that can poll or finish one request (the request-status article's list), and how its name may show.
+PROCESSES = {
+    "WordPress cron": "wp.?cron", "Action Scheduler": "action.?scheduler", "system cron": "(^|[^p.-])cron",
+    "queue workers": "queue|worker|sqs", "Lambda": "lambda", "deployment recovery": "deploy|recover",
+    "dead-letter replay": "dead.?letter|dlq|replay", "support tools": "support|admin|manual",
+}  # fmt: skip

@@ -43,7 +43,7 @@ def build(
     open_core = [r for r in audit.results if r.rule.core and r.status == "unknown" and r.undecided]
     open_rows = {r.rule.name: evidence.undecided(con, r.rule.name, SHOWN) for r in open_core}
     _place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
-    suspects = [r for r in affected if r["undecided"] and r["takeovers"]] or [r for r in affected if r["undecided"]]
+    suspects = [r for r in affected if r["undecided"] and r["holders"] > 1] or [r for r in affected if r["undecided"]]
     lines = evidence.decision_rule(audit)
     report = {
         "schema": SCHEMA,

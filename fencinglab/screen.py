@@ -56,7 +56,7 @@ def _suspects(report: dict[str, Any]) -> list[str]:
     lines = ["Changed hands and could not be decided, worst first:"]
     for row in report["suspects"][:5]:
         lines.append(
-            f"    {inert(row['resource'], 60)}  {_many(row['takeovers'], 'takeover')}, "
+            f"    {inert(row['resource'], 60)}  {_many(row['holders'], 'holder')}, "
             f"{row['undecided']:,} writes left open, last seen {row['last_seen']}"
         )
     stream = "dynamodb-stream" in report["mapping"]

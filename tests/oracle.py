@@ -183,6 +183,11 @@ def older_token(r: Row) -> int | None:
     return highest(first_known(e.after_token, e.token, e.before_token) for e in r.scope_earlier if accepted(e))
 
 
+def names_other_lease(r: Row) -> bool:
+    """It has a token of a lease that is another key than the resource."""
+    return r.lease is not None and r.lease != r.resource and r.token is not None
+
+
 def earlier_left_terminal(r: Row) -> bool:
     # reading: any earlier row, also where a later one left the resource unfinished again.
     return any(accepted(e) and e.after_terminal is True for e in r.earlier)
@@ -311,7 +316,7 @@ def holder_without_token(r: Row) -> Value:
 def unfenced_write(r: Row) -> Value:
     # reading: a holder is known where the row names somebody before it; one after it may be its own doing.
     after_a_grant = (
-        newest_token(r) is not None or any(accepted(e) and is_grant(e) for e in r.earlier) or somebody(r.before_holder)
+        (newest_token(r) or 0) > 0 or any(accepted(e) and is_grant(e) for e in r.earlier) or somebody(r.before_holder)
     )
     if not (accepted(r) and is_write(r) and guarded(r) and after_a_grant):
         return None
@@ -345,7 +350,8 @@ def terminal_twice(r: Row) -> Value:
     # reading: a value or version is known where both sides of it are.
     value_known = r.before_value is not None and r.after_value is not None
     version_known = r.before_terminal_version is not None and r.after_terminal_version is not None
-    return -1 if not value_known and not version_known and guarded(r) else 0
+    other_work = r.kind in ("grant", "renew", "release", "alert", "retry", "schedule")
+    return -1 if not value_known and not version_known and guarded(r) and not other_work else 0
 
 
 def terminal_left(r: Row) -> Value:
@@ -381,6 +387,8 @@ def token_restarted(r: Row) -> Value:
     token, older = granted_token(r), older_token(r)
     finds_none = r.before_token is None or r.before_holder is None or r.before_holder == NOBODY
     if token is None or older is None or not finds_none:
+        return None
+    if any(names_other_lease(e) and e.lease != lease_key(r) for e in r.scope_earlier):
         return None
     if not ordered(r):
         return -1
@@ -438,12 +446,9 @@ def tokens_as_text(r: Row) -> Value:
 
 
 def scopes_mixed(r: Row) -> Value:
-    def is_case(e: Row) -> bool:
-        return e.lease is not None and e.lease != e.resource and e.token is not None
-
-    if not is_case(r):
+    if not names_other_lease(r):
         return None
-    return int(any(is_case(e) and e.lease != r.lease for e in r.scope_earlier))
+    return int(any(names_other_lease(e) and e.lease != r.lease for e in r.scope_earlier))
 
 
 def ttl_removed_live(r: Row) -> Value:

@@ -164,7 +164,7 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """One row a resource that broke an unsafe or window rule or that a core rule could not decide, worst first.
 
     Columns: resource, unsafe and window (broken rows), undecided (rows that a core rule left open),
-    takeovers, writes, stale, unfenced, late, rules (names broken), first_seen, last_seen (UTC).
+    holders (how many), writes, stale, unfenced, late, rules (names broken), first_seen, last_seen (UTC).
     """
     flagged = [r.name for r in RULES if r.group in ("unsafe", "window")]
     broken = " + ".join(f"coalesce(({name} = 1)::int, 0)" for name in UNSAFE)
@@ -178,8 +178,8 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
         select history.resource,
             sum({broken})::bigint as unsafe, sum({window})::bigint as "window",
             count(*) filter ({left_open}) as undecided,
-            greatest(count(*) filter ({_TAKEOVER}), -1 + count(distinct coalesce(nullif(after_holder, ''), writer))
-                filter (kind = 'grant' and decision = 'accepted')) as takeovers,
+            len(list_distinct(list_filter(flatten([list(before_holder), list(after_holder),
+                list(writer) filter (kind = 'grant' and decision = 'accepted')]), lambda x: x <> ''))) as holders,
             count(*) filter (kind not in ('grant', 'poll') and decision = 'accepted') as writes,
             count(*) filter ({" or ".join(f"{name} = 1" for name in STALE)}) as stale,
             count(*) filter (unfenced_write = 1) as unfenced, count(*) filter (late_write_accepted = 1) as late,
@@ -188,7 +188,7 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
         from verdicts join history on history.rowid = verdicts.row_id
         where history.resource in (select resource from affected)
         group by history.resource
-        order by unsafe desc, undecided desc, takeovers desc, "window" desc, history.resource""")
+        order by unsafe desc, undecided desc, holders desc, "window" desc, history.resource""")
     return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
 
 

@@ -91,7 +91,7 @@ RULES = (
     Rule(
         "unfenced_write", "unsafe", True,
         "a write that presented no token changed what only the holder may change",
-        case="accepted guarded write after a grant (a newest token, an earlier grant or a holder is known)",
+        case="accepted guarded write after a grant (a newest token above 0, an earlier grant or a holder is known)",
         broken="`fenced` is false and `protected` true",
         undecided="`fenced` or, where it is false, `protected` is not known",
         needs=("fenced",),
@@ -107,7 +107,7 @@ RULES = (
         broken="it finds it terminal, and the terminal version rose, the value or the status changed, or the source "
         "calls it a finish",
         undecided="it finds it terminal, and neither value nor terminal version is known (and the change is not known "
-        "to be unrelated); or whether it was terminal is only known from rows without order, unless it and one "
+        "to be unrelated, nor the row a grant, renew, release, alert, retry or schedule); or whether it was terminal is only known from rows without order, unless it and one "
         "of them are both called a finish",
         needs=("after_terminal",),
         says="{who} finished it again: {before_status} before, {after_status} after",
@@ -148,7 +148,7 @@ RULES = (
         "token_restarted", "unsafe", False,
         "the token sequence started again",
         case="accepted grant with a known token that does not find both a token and a holder, where the resource and "
-        "order scope has an older token, in whatever incarnation",
+        "order scope has an older token, in whatever incarnation, and no token of another lease",
         broken="its token is lower than the highest older token; or equal to it where it starts an incarnation or "
         "finds nobody",
         undecided="the row has no order",

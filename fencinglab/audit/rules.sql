@@ -269,7 +269,7 @@ select
     end as holder_without_token,
     case
         when not writes or not accepted or not guarded then null
-        when newest is null and grants_before = 0 and coalesce(before_holder, '') = '' then null
+        when coalesce(newest, 0) = 0 and grants_before = 0 and coalesce(before_holder, '') = '' then null
         when fenced then 0
         when fenced is null or protected is null then -1
         else 1
@@ -281,7 +281,7 @@ select
         when not terminal_known then -1
         when after_terminal_version > before_terminal_version or after_value <> before_value
             or after_status <> before_status then 1
-        when protected = false then 0
+        when protected = false or kind in ('grant', 'renew', 'release', 'alert', 'retry', 'schedule') then 0
         when (after_value is null or before_value is null)
             and (after_terminal_version is null or before_terminal_version is null) then -1
         else 0
@@ -299,6 +299,7 @@ select
     case
         when not accepted or kind <> 'grant' or older_token is null or coalesce(after_token, token) is null then null
         when before_token is not null and before_holder <> '' then null
+        when lease_key <> least_lease or lease_key <> greatest_lease then null
         when not ordered then -1
         when coalesce(after_token, token) < older_token then 1
         when coalesce(after_token, token) = older_token and (before_image = 0 or before_holder = '' or after_delete) then 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 # What a row leaves behind in `after_*`, until a later row says something else.
+_OF_LEASE = ("token", "holder")  # tokens and holders compare only within one lease
 _KEPT = ("token", "holder", "status", "terminal", "terminal_version", "version", "value")
 
 
@@ -20,10 +21,13 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
     It costs less the fewer columns are `known` (leave out those that are null throughout), and without
     accepted `deletes` or `leases` that are not the resource.
     """
-    made = {f"before_{name}": _last(f"after_{name}", f"after_{name} is not null") for name in _KEPT if f"after_{name}" in known}
+    made = {
+        f"before_{name}": _last(f"after_{name}", f"after_{name} is not null", "of_lease" if leases and name in _OF_LEASE else "earlier")
+        for name in _KEPT if f"after_{name}" in known
+    }
     if "after_expires_at" in known:
         news = " or ".join(f"{name} is not null" for name in ("after_expires_at", "after_holder") if name in known)
-        made["before_expires_at"] = _last("after_expires_at", news)
+        made["before_expires_at"] = _last("after_expires_at", news, "of_lease" if leases else "earlier")
     if "token" in known:
         granted = "max(case when decision = 'accepted' and kind = 'grant' then token end)"
         life = "lives" if deletes else "resource"
@@ -40,14 +44,15 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
         deleted = "count(case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 end)"
         rows = f"select *, {deleted} over {_earlier('resource, order_scope')} as lives from ({rows})"
     return f"""select {", ".join(selected)} from ({rows})
-        window earlier as {_earlier("resource, order_scope" + (", lives" if deletes else ""))}"""
+        window earlier as {_earlier("resource, order_scope" + (", lives" if deletes else ""))},
+            of_lease as {_earlier("resource, lease, order_scope" + (", lives" if deletes else ""))}"""
 
 
-def _last(column: str, news: str) -> str:
+def _last(column: str, news: str, window: str) -> str:
     """SQL: the column in the last earlier row that has news of it, which may be that it is not known any more."""
     if news == f"{column} is not null":
-        return f"last_value(case when decision = 'accepted' then {column} end ignore nulls) over earlier"
-    return f"(last_value(case when decision = 'accepted' and ({news}) then struct_pack(v := {column}) end ignore nulls) over earlier).v"
+        return f"last_value(case when decision = 'accepted' then {column} end ignore nulls) over {window}"
+    return f"(last_value(case when decision = 'accepted' and ({news}) then struct_pack(v := {column}) end ignore nulls) over {window}).v"
 
 
 def _earlier(of: str) -> str:

@@ -63,7 +63,8 @@ class _Look(NamedTuple):
 
     def columns(self, spec: MappingSpec) -> list[str]:
         """The outer fields that are read."""
-        return list(dict.fromkeys([*mutations.wanted(spec, self.outer), *self.times, *([self.body] if self.body else [])]))
+        wanted = [name for name in mutations.wanted(spec, self.outer) if name in self.outer]
+        return list(dict.fromkeys([*wanted, *self.times, *([self.body] if self.body else [])]))
 
 
 def fields(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[str]:
@@ -111,10 +112,9 @@ def _look(files: Sequence[File]) -> _Look:
     outer = _names(rows)
     for body in _BODIES:
         texts = [row[body] for row in rows if row.get(body) and isinstance(row[body], str)]
-        inside = [value for value in map(_object, texts) if value is not None]
-        inner = _names(inside)
-        telling = _of_lease(inner) and not _of_lease(outer)
-        if inside and (telling or 2 * len(inside) >= len(texts)):
+        inner = _names(value for value in map(_object, texts) if value is not None)
+        whole = sum(one.lstrip().startswith("{") for one in texts)
+        if inner and (2 * whole > len(texts) or (_of_lease(inner) and not _of_lease(outer))):
             return _Look(inner, outer, body)
     return _Look((), outer) if files[0].detected.shape == "csv" else _Look(outer)
 
@@ -301,7 +301,8 @@ def _extract(
     `source` has `text` (a line, or null), `cells` (the texts of the outer `columns`, or null) and `fault`. `form` is 0 for
     a blank line, 1 for an entry, 2 for text without JSON; `dated` is 1 after a time and 2 for Lambda's own lines.
     """
-    pointers, inner = _pointed(mutations.wanted(spec, seen.inner), "found")
+    wanted = mutations.wanted(spec, seen.names)
+    pointers, inner = _pointed([name for name in wanted if name in seen.inner or name not in columns], "found")
 
     def get(name: str) -> str:
         places = ([inner[name]] if name in inner else []) + ([_cell(columns, name)] if name in columns else [])

@@ -51,10 +51,9 @@ class Read(NamedTuple):
 
 
 def wanted(spec: MappingSpec, names: Iterable[str]) -> list[str]:
-    """Those of the names that the mapping reads, and an event id."""
-    names = list(dict.fromkeys(names))
-    mapped = {name for column in COLUMNS for name in fields_of(spec, column)}
-    return [name for name in names if name in mapped or name == _event_id(names)]
+    """The fields that the mapping reads, and that of the names which is an event id."""
+    event_id = _event_id(names)
+    return list(dict.fromkeys([*(name for column in COLUMNS for name in fields_of(spec, column)), *([event_id] if event_id else [])]))
 
 
 def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], key: str) -> dict[str, str]:

@@ -160,9 +160,12 @@ def _fields_of(spec: MappingSpec, names: Iterable[str], of: str, several: bool) 
     if not several:
         return spec
     there = set(names)
-    fields = {k: v for k, v in spec.fields.items() if getattr(FIELDS[k], of) and (v == "none" or set(v.split(",")) & there)}
+    fields = {k: v for k, v in spec.fields.items() if v == "none" or set(v.split(",")) & there}
     return replace(
-        spec, fields=fields, rising=tuple(n for n in spec.rising if n in there), protect=tuple(n for n in spec.protect if n in there)
+        spec,
+        fields={k: v for k, v in fields.items() if getattr(FIELDS[k], of)},
+        rising=tuple(n for n in spec.rising if n in there),
+        protect=tuple(n for n in spec.protect if n in there),
     )
 
 
@@ -184,7 +187,8 @@ def _no_lease(names: Sequence[str], files: Sequence[File]) -> InputError:
 
 def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  # type: ignore[no-untyped-def]
     documents = [f for f in files if f.detected.shape != "lines"]
-    aside, copies = [], []
+    aside: list[SetAside] = []
+    copies = []
     for file in unwrap.unreadable(con, documents):
         copy, lost = unwrap.salvage(file, work)
         copies.append(copy)
@@ -260,7 +264,9 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
         raise _no_lease(names, files)
     if not mapping.get("resource"):
         listed = ", ".join(f"`{n}`" for n in names[:20])
-        raise InputError(f"{files[0].name}: no field says what is protected among {listed}; say which by --map resource=…")
+        raise InputError(
+            f"{files[0].name}: no field says what is protected among {listed}; say which by --map resource=…"
+        )
     part = reader.read(con, files, mapping, key)
     return _Part(part.table, part.records, tuple(part.set_aside), part.never, tuple(part.notes), part.filtered, mapping)
 
@@ -275,11 +281,15 @@ _READERS = {"dynamodb-stream": _streams, "log-lines": _lines, "table": _lines, "
 
 def _drop_duplicates(con: duckdb.DuckDBPyConnection, table: str) -> int:
     """Delete all but one of the rows that carry the same event id at the same place; how many were deleted."""
-    return _count(con, f"""delete from {table} where rowid in (
+    return _count(
+        con,
+        f"""delete from {table} where rowid in (
         select rowid from (
-            select rowid, row_number() over (partition by resource, order_scope, order_key, event_id order by source, rowid) as nth
+            select rowid, row_number() over (
+                partition by resource, order_scope, order_key, event_id order by source, rowid) as nth
             from {table} where event_id is not null)
-        where nth > 1)""")
+        where nth > 1)""",
+    )
 
 
 def _name_alike(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> None:
@@ -304,8 +314,8 @@ def _match(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> int:
         join (select min(rowid) as line, resource, token, kind
             from {line} where decision <> 'rejected' group by all having count(*) = 1) as reported
             using (resource, token, kind)""")
-    con.execute(f"""update {stream} as record set writer = coalesce(record.writer, line.writer), operation = coalesce(record.operation, line.operation),
-            sent_at = line.sent_at, outcome = line.outcome, token = coalesce(record.token, line.token), fenced = coalesce(record.fenced, line.fenced)
+    gained = ", ".join(f"{c} = coalesce(record.{c}, line.{c})" for c in ("writer", "operation", "token", "fenced"))
+    con.execute(f"""update {stream} as record set {gained}, sent_at = line.sent_at, outcome = line.outcome
         from matched join {line} as line on line.rowid = matched.line where record.rowid = matched.record""")
     return _count(con, f"delete from {line} where rowid in (select line from matched)")
 

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 NEVER = frozenset({"reason", "outcome", "sent_at", "current_token"})
 _AFTER = frozenset({
-    "token", "fenced", "protected", "operation", "alert", "fell", "token_width", "expiry_unit", "after_token", "after_holder",
-    "after_expires_at", "after_status", "after_terminal", "after_terminal_version", "after_version", "after_value", "after_image",
+    "writer", "token", "fenced", "protected", "operation", "alert", "fell", "token_width", "expiry_unit",
+    "after_token", "after_holder", "after_expires_at", "after_status", "after_terminal", "after_terminal_version",
+    "after_version", "after_value", "after_image",
 })  # fmt: skip
 NEVER_IN = {  # a stream of one view only
     "NEW_AND_OLD_IMAGES": frozenset[str](), "NEW_IMAGE": frozenset({"before_image"}), "OLD_IMAGE": _AFTER,
@@ -87,7 +88,8 @@ def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Seque
     tags = ", ".join(f"'{tag}'" for tag in _TAGS)
     attributes = con.execute(f"""select name, list(distinct tag), count(*) filter (tag in ({tags})), count(*) from (
             select name, first, case when json_type(value) = 'OBJECT' and len(json_keys(value)) = 1
-                and upper(json_keys(value)[1]) in ({tags}) then upper(json_keys(value)[1]) else json_type(value) end as tag
+                    and upper(json_keys(value)[1]) in ({tags})
+                then upper(json_keys(value)[1]) else json_type(value) end as tag
             from (select unnest(json_keys(image)) as name, unnest(range(len(json_keys(image)))) as first,
                     unnest(from_json(image->'$.*', '["JSON"]')) as value
                 from (select unnest([{new}, {old}, {keys}]) as image from look) where json_type(image) = 'OBJECT'))
@@ -146,7 +148,8 @@ def read(
     con.execute(f"create or replace temp table mapped as select {', '.join(f'{v} as {k}' for k, v in mapped.items())}")
     con.execute(f"""create or replace temp table stream as
         select *, ''::varchar as event_id, ''::varchar as fault from ({history.select({}, "range(0)")})""")
-    con.execute("create or replace temp table unread (path varchar, line bigint, index bigint, reason varchar, raw varchar)")
+    con.execute("""create or replace temp table unread
+        (path varchar, line bigint, index bigint, reason varchar, raw varchar)""")
     item = _Item(spec, seen)
     members = ", ".join(f"{_name(name)} {of}" for name, of in item.record().items())
     columns = ", ".join(f"{unwrap.text(name)}: {unwrap.text(of)}" for name, of in item.record().items())
@@ -167,8 +170,9 @@ def read(
             continue
         entries = unwrap.text_lines(files, work) if by_line else unwrap.documents(files)
         broken = unwrap.mend(con, files, work) if by_line else ""
-        whole = f"(select * from {entries} where value is not null union all select * from {broken})" if broken else entries
-        con.execute(f"create or replace temp table opened as select * from {unwrap.records(whole)}")
+        if broken:
+            entries = f"(select * from {entries} where value is not null union all select * from {broken})"
+        con.execute(f"create or replace temp table opened as select * from {unwrap.records(entries)}")
         con.execute(f"""create or replace temp table shaped as
             select *, try_cast(record as struct({members})) as shape from opened""")
         insert("select path, unnest(shape) from shaped")
@@ -178,8 +182,9 @@ def read(
                 from {broken} where value is null""")
         keys = f"$.dynamodb.{seen.spelled('Keys')}"
         con.execute(f"""insert into unread select path, line, case when siblings > 1 then index end,
-                case when json_type(record, '$.dynamodb') = 'OBJECT' then 'no stream record of the shape that the others have'
-                    else 'no stream record' end, left(record::varchar, {unwrap.RAW})
+                case when json_type(record, '$.dynamodb') = 'OBJECT'
+                    then 'no stream record of the shape that the others have' else 'no stream record' end,
+                left(record::varchar, {unwrap.RAW})
             from shaped where shape is null or key_text(record->'{keys}') is null""")
 
 
@@ -189,14 +194,14 @@ class _Item:
     def __init__(self, spec: MappingSpec, seen: Look) -> None:
         self.seen = seen
         self.tokens = [name for key in ("token", "written_token") for name in _names(spec, key)]
-        mapped = [(key, name) for key in spec.fields for name in _names(spec, key)] + [("", name) for name in spec.rising]
+        mapped = [(key, name) for key in spec.fields for name in _names(spec, key)]
+        mapped += [("", name) for name in spec.rising]
         collections = {name for name, tags in seen.attributes.items() if tags & _COLLECTIONS}
         self.scalars = list(dict.fromkeys(n for key, n in mapped if key not in _ANY or n not in collections))
         self.nested = collections - set(self.scalars)
         # names of a struct differ by more than case; of two that do not, the mapped one stays
-        self.names = list(
-            {n.lower(): n for n in reversed([*(n for _, n in mapped), *spec.protect, *seen.attributes][:_MOST])}.values()
-        )
+        every = [*(n for _, n in mapped), *spec.protect, *seen.attributes][:_MOST]
+        self.names = list({n.lower(): n for n in reversed(every)}.values())
 
     def record(self) -> dict[str, str]:
         """{name: type} of the members of one record, spelled as the log spells them."""
@@ -304,18 +309,22 @@ def _changes(records: str, spec: MappingSpec, seen: Look, item: _Item, key: str)
         was = f"case when event_name <> 'INSERT' then coalesce(old, {previous}) end"
     return f"""select path, event_id, event_name, by_service, resource, stream, sequence, created,
             {item.image("old")} as before_image, {item.image("now")} as after_image,
-            event_name = 'INSERT' or was is not null as before_known, event_name = 'REMOVE' or now is not null as after_known,
+            event_name = 'INSERT' or was is not null as before_known,
+            event_name = 'REMOVE' or now is not null as after_known,
             {sides}, {item.changed(_names(spec, "next_poll"))} as next_poll_changed,
             {item.changed(spec.protect)} as other_protected_changed,
             {item.fell(spec.rising)} as fell, {item.width(spec.get("token"))} as token_width, {item.fault()} as fault
         from (select *, {was} as was from (
-            select * replace (coalesce(stream, 'unnamed stream') as stream), case when contains(stream, '/') then split_part(stream, '/', 1) || '/' else '' end || {_key(seen)} as resource
-            from (select * replace (case when contains(stream, ':table/') then substr(stream, instr(stream, ':table/') + 7) end as stream) from (
-            select path, coalesce(eventID, d.SequenceNumber) as event_id, eventName as event_name,
+            select * replace (coalesce(stream, 'unnamed stream') as stream),
+                case when contains(stream, '/') then split_part(stream, '/', 1) || '/' else '' end
+                    || {_key(seen)} as resource
+            from (select path, coalesce(eventID, d.SequenceNumber) as event_id, eventName as event_name,
                 coalesce(contains(userIdentity, 'dynamodb.amazonaws.com'), false) as by_service,
-                eventSourceARN as stream, d.Keys as keys,
-                d.SequenceNumber as sequence, d.ApproximateCreationDateTime as created, d.NewImage as now, d.OldImage as old
-            from (select * exclude (dynamodb), dynamodb as d from ({records}))))))"""
+                case when contains(eventSourceARN, ':table/')
+                    then substr(eventSourceARN, instr(eventSourceARN, ':table/') + 7) end as stream,
+                d.Keys as keys, d.SequenceNumber as sequence, d.ApproximateCreationDateTime as created,
+                d.NewImage as now, d.OldImage as old
+            from (select * exclude (dynamodb), dynamodb as d from ({records})))))"""
 
 
 def _key(seen: Look) -> str:

@@ -124,7 +124,7 @@ _BETWEEN = re.compile(r"[\s,\[\]}]*")
 
 
 def pieces(content: str) -> Iterator[tuple[int, int, bool]]:
-    """(begin, end, whether it is JSON) of each value in a text, of an array or `Records` singly, and of what is broken."""
+    """(begin, end, whether it is JSON) of each value in a text, in an array or `Records` singly, and of broken ones."""
     decoder, at, inside = json.JSONDecoder(), 0, False
     while (at := _BETWEEN.match(content, at).end()) < len(content):  # type: ignore[union-attr]
         if container := _CONTAINER.match(content, at):
@@ -150,7 +150,8 @@ def salvage(file: File, work: Path) -> tuple[File, tuple[SetAside, ...]]:
 
     Each JSON value keeps the line at which it starts, so that positions stay true.
     """
-    content = file.path.read_text(encoding="utf-8-sig", newline="\n")
+    with file.path.open(encoding="utf-8-sig", newline="\n") as whole_file:
+        content = whole_file.read()
     values: dict[int, list[str]] = {}
     line, counted, aside = 1, 0, []
     for begin, end, whole in pieces(content):
@@ -201,7 +202,7 @@ def find(path: Path, wanted: set[str]) -> dict[str, tuple[int, str, bytes]]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             counts = Counter[bytes]()
-            here = {}
+            here: dict[str, tuple[bytes, int]] = {}
             for match in _ID.finditer(line):
                 counts[match[1]] += 1
                 name = match[2].decode("utf-8", "replace")

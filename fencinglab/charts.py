@@ -1,8 +1,7 @@
 """The charts of a report: plain rows in, an Altair chart out. The only place that styles.
 
-Colours are those of Okabe and Ito, which colour-blind readers tell apart; each stands with a shape of its
-own, and both mean the same in every chart. Text from logs is made inert and cut before it is drawn.
-JupyterLab draws Vega-Lite 5: nothing here needs a later one.
+Colours are those of Okabe and Ito, which colour-blind readers tell apart; each stands with a shape of its own, the same
+in every chart. Text from logs is made inert and cut. JupyterLab draws Vega-Lite 5: nothing here needs a later one.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ WINDOW = 80  # mutations in one token chart; more cannot be told apart in this w
 NAMED = 16  # grants up to which each is labelled with its holder
 DIGITS = 12  # tokens up to this length are written in full
 NONE_SEEN = "none seen"  # the lane of mutations whose token is not known, or that presented none
-GONE = ("delete", "ttl_delete")
 
 
 class Mark(NamedTuple):
@@ -117,16 +115,17 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
     labels, left_out = _labels(levels)
     for point in (*points, *rings, *line):
         point["token"] = labels[point["token"]]
+    steps = [point["step"] for point in points]
     place: dict[str, Any] = {
         "x": altair.X(
             "step:Q",
             title="step in the receiver's order" if ordered else "place in the log (the order is not known)",
-            scale=altair.Scale(domain=[points[0]["step"] - 0.6, points[-1]["step"] + 0.6], nice=False),
-            axis=altair.Axis(format="d", tickMinStep=1, grid=False),
+            scale=altair.Scale(domain=[steps[0] - 0.6, steps[-1] + 0.6], nice=False),
+            axis=altair.Axis(format="d", grid=False, values=steps if len(steps) <= 20 else altair.Undefined),
         ),
         "y": altair.Y(
             "token:O",
-            title=f"fencing token (… is {left_out})" if left_out else "fencing token",
+            title="fencing token",
             scale=altair.Scale(domain=list(labels.values())),
             axis=altair.Axis(labelOverlap=True, labelLimit=220),
         ),
@@ -149,11 +148,11 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
         if marked:
             marks = _layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
             layers.append(marks.encode(**place, **_by_mark(present), tooltip=tooltip))
-    resource = inert(shown[0]["resource"], 80)
-    part = "" if len(shown) == len(rows) else f", steps {points[0]['step']}–{points[-1]['step']}"
-    times = [row["at"] for row in shown if row["at"]]
-    span = f" · {inert(times[0])} to {inert(times[-1])}" if times else ""
-    subtitle = f"{resource} · {len(rows):,} mutation{'s' if len(rows) > 1 else ''}{part}{span}"
+    resource, times = inert(shown[0]["resource"], 80), [inert(row["at"]) for row in shown if row["at"]]
+    part = "" if len(shown) == len(rows) else f", steps {steps[0]}–{steps[-1]}"
+    span = f" · {times[0]} to {times[-1]}" if times else ""
+    subtitle = [f"{resource} · {len(rows):,} mutation{'s' if len(rows) > 1 else ''}{part}{span}"]
+    subtitle += [f"… stands for {left_out}"] if left_out else []
     return _framed(layers, title, subtitle, _told(points, resource, title), max(90, min(300, 34 * len(levels))))
 
 
@@ -166,7 +165,7 @@ def _held(rows: Sequence[Row]) -> list[tuple[int | None, int | None]]:
         held = before
         if row["decision"] == "accepted":
             left = row["token"] if row["after_token"] is None and row["kind"] == "grant" else row["after_token"]
-            held = None if row["kind"] in GONE else before if left is None else _integer(left)
+            held = None if "delete" in row["kind"] else before if left is None else _integer(left)
         found.append((before, held))
     return found
 
@@ -267,23 +266,24 @@ def rejections(rows: Sequence[Row]) -> Chart | None:
         return None
     times = [datetime.fromisoformat(row["at"]) for row in rows]
     length = max((times[-1] - times[0]) / 59, timedelta(seconds=1))  # a sixtieth of the time, as in the report
-    bars = []
+    bars, top = [], max(sum(row[kind] for kind in REJECTIONS) for row in rows)
     for row, at in zip(rows, times, strict=True):
         low, ends = 0, {"from": _milliseconds(at), "to": _milliseconds(at + length)}
         for kind, (_, reason, _) in REJECTIONS.items():
             if count := row[kind]:
                 bars.append(ends | {"low": low, "high": low + count, "count": count, "reason": reason})
                 low += count
+    clock = "%m-%d" if length > timedelta(hours=1) else "%H:%M" if length > timedelta(seconds=5) else "%H:%M:%S"
     _, reasons, colours = zip(*REJECTIONS.values(), strict=True)
     legend = altair.Legend(title=None, orient="bottom", direction="horizontal", columns=3, symbolType="square")
-    span = [_milliseconds(times[0] - length), _milliseconds(max(times[-1], times[0] + 20 * length) + 2 * length)]
+    domain = [_milliseconds(times[0] - length), _milliseconds(max(times[-1], times[0] + 20 * length) + 2 * length)]
     chart = _layer(bars).mark_rect(stroke=PAPER, strokeWidth=0.5, aria=False).encode(
         x=altair.X(
-            "from:T", title="receiver's time (UTC)", scale=altair.Scale(type="utc", domain=span),
-            axis=altair.Axis(grid=False, tickCount=8, labelOverlap=True, labelSeparation=8),
+            "from:T", title="receiver's time (UTC)", scale=altair.Scale(type="utc", domain=domain),
+            axis=altair.Axis(format=clock, grid=False, tickCount=8, labelOverlap=True, labelSeparation=8),
         ),
         x2="to:T",
-        y=altair.Y("low:Q", title="refused requests", axis=altair.Axis(tickMinStep=1, format="d")),
+        y=altair.Y("low:Q", title="refused requests", axis=altair.Axis(tickCount=min(5, top), format="d")),
         y2="high:Q",
         color=altair.Color("reason:N", scale=altair.Scale(domain=reasons, range=colours), legend=legend),
         tooltip=[
@@ -293,8 +293,8 @@ def rejections(rows: Sequence[Row]) -> Chart | None:
     )  # fmt: skip
     counts = [f"{totals[kind]:,} {word}" for kind, (word, _, _) in REJECTIONS.items() if totals[kind]]
     title = "Refused: " + ", ".join(counts)
-    subtitle = f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC, a bar is {_long(length)}"
-    return _framed([chart], title, subtitle, f"Refused requests over time. {title}. {subtitle}.", 170)
+    span = f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC, a bar is {_long(length)}"
+    return _framed([chart], title, [span], f"Refused requests over time. {title}. {span}.", 170)
 
 
 def _milliseconds(moment: datetime) -> int:
@@ -316,7 +316,7 @@ def _layer(rows: Sequence[Row]) -> altair.Chart:
     return altair.Chart(altair.InlineData(values=[dict(row) for row in rows]))
 
 
-def _framed(layers: Sequence[altair.Chart], title: str, subtitle: str, told: str, height: int) -> Chart:
+def _framed(layers: Sequence[altair.Chart], title: str, subtitle: list[str], told: str, height: int) -> Chart:
     lines = textwrap.wrap(inert(title, 170), 86) or [""]
     return Chart(
         layer=list(layers), width=WIDTH, height=height, background=PAPER, padding=12, description=told, config=_STYLE,

@@ -1,0 +1,292 @@
+"""Every notebook is short, clean in git, and runs as its readers run it: by papermill, from a folder of their own."""
+
+import ast
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = {path.stem: path for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
+
+# How long a notebook may be: a reader has an evening, not a week.
+CELLS = range(25, 41)
+WORDS = range(900, 1601)  # of text
+LINES = 60  # of code in all
+MEDIAN = 2  # lines of a code cell
+LONGEST = 12  # lines of a code cell
+SECONDS = 60  # to run
+
+# Beside its defaults every notebook runs with one other set of parameters, in a folder that has these logs.
+OTHERWISE = {
+    "06_audit_a_log": {
+        "log": "request-status-unfenced.jsonl", "terminal": "SUCCEEDED,FAILED", "rising": "attempt", "redact": True,
+        "top": 1,
+    },
+}  # fmt: skip
+THREE = {"application/vnd.vegalite.v5+json", "image/png", "text/plain"}
+
+notebooks = pytest.mark.parametrize("name", NOTEBOOKS)
+
+
+def read(path):
+    """The notebook of a file."""
+    return nbformat.read(path, as_version=4)
+
+
+def code(name):
+    """The code cells of a notebook that the reader is meant to read: all but the solutions."""
+    return [cell for cell in read(NOTEBOOKS[name]).cells if cell.cell_type == "code" and "solution" not in tags(cell)]
+
+
+def tags(cell):
+    """The tags of a cell."""
+    return cell.metadata.get("tags", [])
+
+
+def lines(cell):
+    """The lines of a code cell that are not blank."""
+    return [line for line in cell.source.splitlines() if line.strip()]
+
+
+def parameters(name):
+    """The source of the one cell with papermill's tag."""
+    [cell] = [cell for cell in read(NOTEBOOKS[name]).cells if "parameters" in tags(cell)]
+    return cell.source
+
+
+def papermill(folder, name, *options):
+    """Run a notebook in this folder, which is not the project's; the process and what came out."""
+    for log in (ROOT / "data").glob("*.jsonl"):
+        shutil.copy(log, folder)
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "papermill", str(NOTEBOOKS[name]), "out.ipynb", "--no-progress-bar", *options]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
+        timeout=2 * SECONDS, check=False,
+    )  # fmt: skip
+    return done, read(folder / "out.ipynb")
+
+
+def given(values):
+    """The options of papermill that pass these values."""
+    return [word for name, value in values.items() for word in ("-p", name, str(value))]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A function that runs a notebook with its defaults or otherwise, once for all tests that look at it."""
+
+    @cache
+    def once(name, otherwise):
+        options = given(OTHERWISE[name]) if otherwise else []
+        return papermill(tmp_path_factory.mktemp(name), name, *options)
+
+    return once
+
+
+def outputs(notebook):
+    """Every output of an executed notebook, in order."""
+    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+def bundles(notebook):
+    """What the outputs hold, by mime type."""
+    return [output.data for output in outputs(notebook) if "data" in output]
+
+
+# --------------------------------------------------------------------------- as they lie in git
+
+
+@notebooks
+def test_outputs_are_stripped(name):
+    """What lies in git has no outputs, no counts and no traces of an editor, and is valid."""
+    notebook = read(NOTEBOOKS[name])
+    nbformat.validate(notebook)
+
+    for cell in notebook.cells:
+        assert set(cell.metadata) <= {"tags", "jupyter"}
+        if cell.cell_type == "code":
+            assert (cell.outputs, cell.execution_count) == ([], None)
+    assert notebook.metadata.kernelspec.name == "python3"
+
+
+@notebooks
+def test_length(name):
+    """Cells, words and lines of code stay within what one sitting can hold."""
+    cells = read(NOTEBOOKS[name]).cells
+    words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
+    sizes = [len(lines(cell)) for cell in cells if cell.cell_type == "code"]
+
+    assert len(cells) in CELLS
+    assert words in WORDS
+    assert sum(sizes) <= LINES
+    assert statistics.median(sizes) <= MEDIAN
+    assert max(sizes) <= LONGEST
+
+
+@notebooks
+def test_structure(name):
+    """A question as title, a prediction before any code, one cell of imports, exercises and limits at the end."""
+    cells = read(NOTEBOOKS[name]).cells
+    text = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    headings = re.findall(r"^#+ (.*)$", "\n".join(text), re.M)
+    first = next(i for i, cell in enumerate(cells) if cell.cell_type == "code")
+
+    assert headings[0].endswith("?")
+    assert "## Predict" in "\n".join(cell.source for cell in cells[:first])
+    assert {"What this does not show", "Exercises", "Sources"} <= set(headings)
+    assert [cell for cell in code(name) if "import " in cell.source] == [cells[first]]
+
+
+@notebooks
+def test_code_is_thin(name):
+    """No styling, no functions outside solutions, nothing fetched or run from a file, no imports by star."""
+    source = "\n".join(cell.source for cell in code(name))
+
+    for word in ("def ", "class ", "altair", "configure", ".style", "import *", "%run", "!pip", "sys.path", "http"):
+        assert word not in source
+
+
+@notebooks
+def test_parameters_cell(name):
+    """One plain literal a line with its type, and its meaning in a comment without an equals sign."""
+    for line in parameters(name).splitlines():
+        matched = re.fullmatch(r"(\w+): (str|int|float|bool) = (.+?)  # ([^=]+)", line)
+        assert matched, line
+        assert type(ast.literal_eval(matched[3])).__name__ == matched[2]
+
+
+@notebooks
+def test_papermill_knows_the_parameters(name):
+    """papermill's own list of the notebook's parameters has all of them, with types and meanings."""
+    command = [sys.executable, "-m", "papermill", "--help-notebook", str(NOTEBOOKS[name])]
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    declared = re.findall(r"^(\w+): (\w+) = ", parameters(name), re.M)
+
+    assert re.findall(r"^  (\w+): (\w+)", told, re.M) == declared
+
+
+@notebooks
+def test_parameters_are_checked_next(name):
+    """The code cell after the parameters refuses what papermill would let pass."""
+    cells = code(name)
+    place = next(i for i, cell in enumerate(cells) if "parameters" in tags(cell))
+
+    assert cells[place + 1].source == "check_parameters(In, globals())"
+
+
+# --------------------------------------------------------------------------- as they run
+
+
+@notebooks
+@pytest.mark.parametrize("otherwise", [False, True], ids=["defaults", "otherwise"])
+def test_runs_from_any_folder(run, name, otherwise):
+    """It runs to its end in time, from a folder of its own, with relative paths, and without a warning in a cell."""
+    done, notebook = run(name, otherwise)
+    spent = notebook.metadata.papermill.duration
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert spent < SECONDS
+    assert [output for output in outputs(notebook) if output.get("name") == "stderr"] == []
+
+
+@notebooks
+@pytest.mark.parametrize("otherwise", [False, True], ids=["defaults", "otherwise"])
+def test_charts_come_in_three_mimes(run, name, otherwise):
+    """Every chart lives in JupyterLab, is a picture where that is saved, and is told in words elsewhere."""
+    _, notebook = run(name, otherwise)
+    drawn = [bundle for bundle in bundles(notebook) if "image/png" in bundle]
+
+    assert drawn
+    assert all(set(bundle) == THREE for bundle in drawn)
+
+
+@notebooks
+def test_unknown_parameter_is_refused(tmp_path, name):
+    """A misspelt parameter, of which papermill only warns, stops the run with the list of names."""
+    first = re.match(r"(\w+):", parameters(name))[1]
+    done, notebook = papermill(tmp_path, name, "-p", first[::-1] + "x", "1")
+
+    assert done.returncode != 0
+    assert f"no parameter `{first[::-1]}x`" in done.stderr
+    assert all(known in done.stderr for known, _ in re.findall(r"^(\w+): (\w+) = ", parameters(name), re.M))
+    assert bundles(notebook) == []
+
+
+@notebooks
+def test_becomes_a_page(run, name, tmp_path):
+    """`nbconvert --to html` makes a page of the executed notebook, with the charts as pictures."""
+    _, notebook = run(name, False)
+    nbformat.write(notebook, tmp_path / "out.ipynb")
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--no-input", "out.ipynb"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "data:image/png;base64," in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+# --------------------------------------------------------------------------- 06
+
+
+def test_audit_finds_its_sample(run):
+    """Without a log, the audit tells the story of tokens 41 and 42 from anywhere."""
+    _, notebook = run("06_audit_a_log", False)
+    told = "".join(output.text for output in outputs(notebook) if output.output_type == "stream")
+
+    assert told.startswith("Violated:")
+    assert "41 after 42" in told
+    assert len(re.findall(r"^(?:violated|holds|idle|unknown|not_visible|not_applicable) ", told, re.M)) == 5
+
+
+def test_audit_redacts(run):
+    """With `redact` no name of the log is in any output: text, tables, charts or tooltips."""
+    _, notebook = run("06_audit_a_log", True)
+    told = json.dumps(outputs(notebook))
+
+    assert re.search(r"resource-\d", told)
+    assert all(name not in told for name in ("req-8f23", "wp-cron", "lambda/poller", "request-status-unfenced"))
+
+
+def test_audit_draws_the_finding(run):
+    """The chart of the sample is titled by its finding."""
+    _, notebook = run("06_audit_a_log", False)
+    chart = next(bundle for bundle in bundles(notebook) if "image/png" in bundle)
+
+    assert "41" in chart["application/vnd.vegalite.v5+json"]["title"]["text"][0]
+
+
+def test_audit_fails_when_asked(tmp_path):
+    """With `fail_on` a violated verdict makes papermill exit non-zero, after everything has been drawn."""
+    done, notebook = papermill(tmp_path, "06_audit_a_log", "-p", "fail_on", "unsafe")
+
+    assert done.returncode == 1
+    assert "AssertionError: Violated" in done.stderr
+    assert [bundle for bundle in bundles(notebook) if "image/png" in bundle]
+
+
+def test_audit_of_a_healthy_log_does_not_fail(tmp_path):
+    """`fail_on` lets a log pass whose refusals show the protection at work; two logs are two words."""
+    logs = "report-generation-fenced.jsonl ./report-generation-fenced.jsonl"
+    done, notebook = papermill(
+        tmp_path, "06_audit_a_log", *given({"log": logs, "terminal": "none", "fail_on": "unsafe"})
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "Refused: " in json.dumps(bundles(notebook))
+
+
+def test_audit_refuses_a_mistyped_parameter(tmp_path):
+    """A parameter of another type is refused in one sentence with what it takes."""
+    done, _ = papermill(tmp_path, "06_audit_a_log", "-p", "top", "five")
+
+    assert done.returncode != 0
+    assert "`top` is 'five' (str), it takes int" in done.stderr

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import altair
 import vl_convert
+
+from fencinglab.inert import inert
 
 Row = Mapping[str, Any]
 Chart = altair.LayerChart
@@ -75,16 +76,6 @@ _STYLE = {
     },
     "legend": {"labelColor": INK, "labelFontSize": 11, "labelLimit": 220, "offset": 10, "symbolSize": 110},
 }  # fmt: skip
-
-
-def inert(text: object, limit: int = 60) -> str:
-    """The text on one line without control or direction characters, its middle left out beyond `limit` characters."""
-    hidden = ("Cc", "Cf", "Cs", "Zl", "Zp")
-    line = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in hidden else c for c in str(text))
-    if len(line) <= limit:
-        return line
-    tail = limit // 3
-    return f"{line[: limit - tail - 1]}…{line[-tail:]}"
 
 
 # --------------------------------------------------------------------------- tokens
@@ -148,7 +139,7 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
         if marked:
             marks = _layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
             layers.append(marks.encode(**place, **_by_mark(present), tooltip=tooltip))
-    resource, times = inert(shown[0]["resource"], 80), [inert(row["at"]) for row in shown if row["at"]]
+    resource, times = inert(shown[0]["resource"], 80), [inert(row["at"], 60) for row in shown if row["at"]]
     part = "" if len(shown) == len(rows) else f", steps {steps[0]}–{steps[-1]}"
     span = f" · {times[0]} to {times[-1]}" if times else ""
     subtitle = [f"{resource} · {len(rows):,} mutation{'s' if len(rows) > 1 else ''}{part}{span}"]

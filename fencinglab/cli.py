@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import fencinglab
 from fencinglab.errors import FencinglabError, UsageError
+from fencinglab.inert import inert
 
 EXITS = "exit codes: 0 nothing unsafe and everything decided, 1 violated, 2 unusable input or usage, 3 inconclusive"
 
@@ -88,8 +89,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         return _audit(options, words)
     except FencinglabError as error:
-        from fencinglab.screen import inert
-
         print(f"fencinglab: {inert(error, 2000)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:

@@ -15,6 +15,7 @@ from fencinglab import page, screen
 from fencinglab.audit import evidence
 from fencinglab.errors import UsageError
 from fencinglab.examine import Examination
+from fencinglab.logs import read
 
 _FINDING = (
     "rule", "class", "resource", "source", "at", "kind", "writer", "token", "newer_token", "newer_holder", "newer_at",
@@ -73,9 +74,10 @@ def place(contents: dict[str, str], out: Path) -> list[Path]:
 
 def _findings(done: Examination) -> Iterable[dict[str, Any]]:
     found = evidence.findings(done.con, done.audit, None)
+    placed = read.place(done.con, done.log, [row["row_id"] for rows in found.values() for row in rows])
     for rule, rows in found.items():
         for row in rows:
-            yield {"rule": rule, "class": done.audit.of(rule).group} | row
+            yield {"rule": rule, "class": done.audit.of(rule).group} | row | {"source": placed[row["row_id"]]}
 
 
 def _csv(columns: Iterable[str] | None, rows: Iterable[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""What a reader opens: report.html, and the check of the parameters that papermill hands to a notebook.
+"""What a reader opens: report.html.
 
 The page is one file without script and without any address: it opens anywhere, offline, and nothing in a
 log can act in it. Every text is escaped, made inert and cut; only the charts, drawn by charts.py, go in as markup.
@@ -6,8 +6,6 @@ log can act in it. Every text is escaped, made inert and cut; only the charts, d
 
 from __future__ import annotations
 
-import ast
-import difflib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -16,7 +14,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from fencinglab import charts
-from fencinglab.errors import UsageError
+from fencinglab.inert import inert
 
 ROWS = 6  # evidence rows a rule on the page; report.json has more, findings.csv all of them
 DRAWN = 3  # resources whose history is drawn
@@ -74,7 +72,7 @@ def readable(value: Any) -> Any:
         return {key: readable(item) for key, item in value.items()}
     if isinstance(value, list):
         return [readable(item) for item in value]
-    return charts.inert(value, LONG) if isinstance(value, str) else value
+    return inert(value, LONG) if isinstance(value, str) else value
 
 
 def _picture(rows: Sequence[charts.Row], title: str | None) -> dict[str, Any]:
@@ -95,7 +93,7 @@ def _shown(value: Any) -> Any:
     if value is None:
         return "–"
     if isinstance(value, str) and not isinstance(value, Markup):
-        return charts.inert(value, TEXT)
+        return inert(value, TEXT)
     return value
 
 
@@ -105,7 +103,7 @@ def _count(number: int) -> str:
 
 def _verbatim(text: str) -> Markup:
     """A command or a snippet: its lines stay, and it is not cut where that would break it."""
-    return Markup("\n").join(escape(charts.inert(line, LONG)) for line in text.split("\n"))
+    return Markup("\n").join(escape(inert(line, LONG)) for line in text.split("\n"))
 
 
 def _statement(text: str) -> str:
@@ -115,49 +113,13 @@ def _statement(text: str) -> str:
 
 def _prose(text: str) -> Markup:
     """The text with what stands in backquotes as code."""
-    parts = [escape(part) for part in charts.inert(text, TEXT).split("`")]
+    parts = [escape(part) for part in inert(text, TEXT).split("`")]
     if len(parts) % 2 == 0:  # a backquote without its other half is text
-        return escape(charts.inert(text, TEXT))
+        return escape(inert(text, TEXT))
     return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def _id(text: str | None) -> Markup:
     """A name from the log, which may break at the parts of a path."""
-    name = escape("–" if text is None else charts.inert(text, NAME))
+    name = escape("–" if text is None else inert(text, NAME))
     return name.replace("/", Markup("/<wbr>")).replace(":", Markup("<wbr>:"))
-
-
-def check_parameters(cells: Sequence[str], values: Mapping[str, Any]) -> None:
-    """Refuse what papermill only warns about: parameters that the notebook does not have, or of another type.
-
-    `cells` are the sources of the cells executed so far (IPython's `In`), `values` the names that they made.
-    The parameters are those of the last cell that is one annotated literal a line; papermill writes what it was
-    given into a cell of its own after it. Raises UsageError with the list of names.
-    """
-    trees = [(cell, ast.parse(cell).body) for cell in cells if cell.startswith("# Parameters\n") or _declares(cell)]
-    place = max(i for i, (cell, _) in enumerate(trees) if _declares(cell))
-    declared = {node.target.id: ast.literal_eval(node.value) for node in trees[place][1]}  # type: ignore[attr-defined]
-    listed = ", ".join(f"{name} ({type(default).__name__})" for name, default in declared.items())
-    given = [node.targets[0].id for _, body in trees[place + 1 :] for node in body]  # type: ignore[attr-defined]
-    for name in given:
-        if name not in declared:
-            close = difflib.get_close_matches(name, declared, n=1)
-            nearest = f" (nearest: `{close[0]}`)" if close else ""
-            raise UsageError(f"this notebook has no parameter `{name}`{nearest}; it has {listed}")
-    for name, default in declared.items():
-        value = values[name]
-        if type(value) is not type(default):
-            text = f"; as text it is -r {name} {value}" if isinstance(default, str) else ""
-            raise UsageError(
-                f"parameter `{name}` is {charts.inert(repr(value))} ({type(value).__name__}), "
-                f"it takes {type(default).__name__}{text}; the parameters are {listed}"
-            )
-
-
-def _declares(cell: str) -> bool:
-    """Whether the cell is a parameters cell: annotated literals and nothing else."""
-    try:
-        body = ast.parse(cell).body
-    except SyntaxError:  # a line for IPython, such as %matplotlib
-        return False
-    return bool(body) and all(isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Constant) for node in body)

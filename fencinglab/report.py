@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SCHEMA = "fencinglab.audit/1"
 SHOWN = 20  # rows a rule in report.json; findings.csv has all of them
 WORST = 5  # resources whose history is drawn
+STEPS = 400  # rows of each
 
 
 def build(
@@ -54,7 +55,7 @@ def build(
         "reasons": [{"name": name, "sentence": text} for name, text in audit.reasons],
         "entries": log.entries._asdict(),
         "counts": evidence.counts(con) | {"matched": log.matched},
-        "decision_rule": [line | {"command": _command(log, line, found)} for line in lines],
+        "decision_rule": [line | {"command": _command(log, line, found, options)} for line in lines],
         "rules": [
             {
                 "name": r.rule.name,
@@ -82,7 +83,7 @@ def build(
         "writers": evidence.writers(con, SHOWN),
         "can_see": evidence.sees(con, log.never),
         "statuses": evidence.statuses(con),
-        "timeline": history_rows(con, [r["resource"] for r in affected[:WORST]]),
+        "timeline": history_rows(con, [r["resource"] for r in affected[:WORST]] or evidence.busiest(con, WORST)),
         "rejections": rejections(con),
         "set_aside": [
             {"reason": reason, "count": count, "first": next(a.source for a in log.set_aside if a.reason == reason)}
@@ -187,11 +188,17 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
-def _command(log: read.Log, line: dict[str, Any], found: dict[str, list[dict[str, Any]]]) -> str:
+def _command(
+    log: read.Log, line: dict[str, Any], found: dict[str, list[dict[str, Any]]], options: dict[str, str]
+) -> str:
     """The command that shows the evidence of a line of the decision rule, or that would decide it."""
-    files = shlex.join([f.name for f in log.files[:3]]) + (" …" if len(log.files) > 3 else "")
+    words = ["fencinglab", "audit", *(f.name for f in log.files[:3]), *(["…"] if len(log.files) > 3 else [])]
+    for name, value in options.items():
+        if name not in ("resource", "redact"):
+            for one in value.split(";") if name == "map" else [value]:
+                words += [f"--{name.replace('_', '-')}", *([] if value == "True" else [one])]
     rows = [row for name in line["broken"] for row in found.get(name, [])]
-    return f"fencinglab audit {files}" + (f" --resource {shlex.quote(rows[0]['resource'])}" if rows else "")
+    return shlex.join([*words, *(["--resource", rows[0]["resource"]] if rows else [])])
 
 
 def to_record(audit: Audit) -> list[dict[str, str]]:
@@ -231,33 +238,27 @@ def brief(audit: Audit, found: dict[str, list[dict[str, Any]]], log: read.Log) -
     ]
 
 
-def history_rows(con: duckdb.DuckDBPyConnection, resources: Sequence[str], limit: int = 400) -> list[dict[str, Any]]:
-    """The rows of these resources in order, at most `limit` each: what the token chart draws."""
-    columns = (
-        "resource",
-        "order_key",
-        "at",
-        "kind",
-        "writer",
-        "token",
-        "decision",
-        "after_token",
-        "before_token",
-        "after_holder",
-        "after_terminal",
-    )
+def history_rows(con: duckdb.DuckDBPyConnection, resources: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of these resources in order, at most STEPS each around the first broken one: what a chart draws."""
     broken = " or ".join(f"{name} = 1" for name in evidence.UNSAFE)
-    open_ = " or ".join(f"{name} = -1" for name in evidence.CORE)
+    undecided = " or ".join(f"{name} = -1" for name in evidence.CORE)
     relation = con.execute(
         f"""
-        select * from (
-            select {", ".join(f'history."{c}"' for c in columns)},
-                coalesce({broken}, false) as broken, coalesce({open_}, false) as undecided,
+        with numbered as (
+            select history.resource, order_key, history."at", kind, writer, token, decision, after_token, before_token,
+                after_holder, after_terminal,
+                coalesce({broken}, false) as broken, coalesce({undecided}, false) as undecided,
                 row_number() over (
                     partition by history.resource order by order_scope, order_key, verdicts.row_id) as step
             from history join verdicts on verdicts.row_id = history.rowid
-            where history.resource in (select unnest(?::varchar[])))
-        where step <= {limit} order by list_position(?::varchar[], resource), step""",
+            where history.resource in (select unnest(?::varchar[]))),
+        centred as (
+            select *, coalesce(min(step) filter (broken) over (partition by resource),
+                min(step) filter (undecided) over (partition by resource), 1) as centre
+            from numbered)
+        select * exclude (centre) from centred
+        where step > centre - {STEPS // 2} and step <= greatest(centre + {STEPS // 2}, {STEPS})
+        order by list_position(?::varchar[], resource), step""",
         [list(resources), list(resources)],
     )
     names = [d[0] for d in relation.description or ()]

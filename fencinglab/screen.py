@@ -1,6 +1,6 @@
 """The report as text: what the terminal shows, one resource's story, and the lines for a ticket.
 
-Text from logs is made inert here: control characters and line ends become visible marks, long words are cut.
+Text from logs is made inert on its way in.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-WIDTH = 100
+from fencinglab.inert import inert
+
 _COUNTED = (
     ("grants", "grant"), ("takeovers", "takeover"), ("writes", "accepted write"), ("unrelated", "unrelated change"),
     ("contention", "failed acquire"),
@@ -17,12 +18,6 @@ _MARKS = {
     "violated": "✕ violated", "holds": "● holds", "idle": "· idle", "unknown": "○ unknown",
     "not_visible": "○ not visible", "not_applicable": "· not applicable",
 }  # fmt: skip
-
-
-def inert(text: Any, width: int = 80) -> str:
-    """The text on one line without control characters, cut to `width` characters."""
-    line = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", "\N{REPLACEMENT CHARACTER}", str(text))
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def screen(report: dict[str, Any]) -> str:
@@ -43,7 +38,9 @@ def _found(report: dict[str, Any]) -> list[str]:
         )
         for row in rule["rows"][:3]:
             at = f" at {row['at']}" if row["at"] else ""
-            lines.append(f"    {inert(row['resource'], 60)}  {inert(row['says'], 120)}{at}  [{inert(row['source'])}]")
+            lines.append(
+                f"    {inert(row['resource'], 60)}  {inert(row['says'], 120)}{at}  [{inert(row['source'], 80)}]"
+            )
         if rule["count"] > 3:
             lines.append(f"    … and {rule['count'] - 3:,} more")
         lines.append(f"    fix: {rule['advice']}")
@@ -112,7 +109,8 @@ def _basis(report: dict[str, Any]) -> list[str]:
         if "terminal" not in mapping and report["statuses"]:
             lines.append(_proposal(report))
     lines += [
-        f"Set aside {s['count']:,}: {inert(s['reason'], 120)}, first {inert(s['first'])}" for s in report["set_aside"]
+        f"Set aside {s['count']:,}: {inert(s['reason'], 120)}, first {inert(s['first'], 80)}"
+        for s in report["set_aside"]
     ]
     lines += [f"Note: {inert(note, 200)}" for note in report["notes"]]
     cannot = [row["question"] for row in report["can_see"] if row["answer"] != "yes"]
@@ -137,7 +135,7 @@ def _violated(report: dict[str, Any], groups: tuple[str, ...]) -> list[dict[str,
 
 def story(rows: list[dict[str, Any]], resource: str) -> str:
     """One resource's rows as a list: the write, the token it carried, its grant and expiry, the newer grant."""
-    return "\n".join([f"The story of {inert(resource)}:", *(f"  {inert(_told(row), 300)}" for row in rows)]) + "\n"
+    return "\n".join([f"The story of {inert(resource, 80)}:", *(f"  {inert(_told(row), 300)}" for row in rows)]) + "\n"
 
 
 def _told(row: dict[str, Any]) -> str:

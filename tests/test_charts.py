@@ -311,19 +311,6 @@ def test_svg_has_no_address():
     assert "<script" not in drawn
 
 
-@pytest.mark.parametrize("text", ["a\nb", "a\x1bb", "a\u2028b", "a\u202eb", "a\ud800b"])
-def test_inert_keeps_one_line(text):
-    """A line end, a control or a direction character becomes a visible mark."""
-    assert charts.inert(text) == "a\N{REPLACEMENT CHARACTER}b"
-
-
-def test_inert_keeps_both_ends():
-    """A long text keeps its beginning and its end, and has the given length."""
-    cut = charts.inert("begin" + "x" * 1000 + "end", 20)
-
-    assert len(cut) == 20 and cut.startswith("begin") and cut.endswith("end")
-
-
 def test_pictures_are_the_same_every_time():
     """Drawing twice gives the same bytes, so that a second run gives the same report."""
     assert charts.svg(charts.tokens(story())) == charts.svg(charts.tokens(story()))

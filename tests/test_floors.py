@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 # A line is a floor, a tuple a wing: its modules in the order in which they may import each other. The package of a
 # wing (`audit`) stands last in it. Wings of one floor do not know each other.
 FLOORS = (
-    [("", "errors", "history")],
+    [("", "errors", "inert", "history", "parameters")],
     [
         ("model.lease", "model.guard", "model.receiver", "model.fix", "model.timeline", "model"),
         ("dynamodb.mock", "dynamodb.requests", "dynamodb.status", "dynamodb"),

@@ -6,6 +6,7 @@ the user declared, come in as values.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -113,12 +114,22 @@ def assess(
         "select " + ", ".join(f"count(*) filter ({r.name} = {v})" for r in RULES for v in (1, 0, -1)) + " from verdicts"
     ).fetchall()
     needed = sorted({column for rule in RULES for need in rule.needs for column in need.split("|")})
-    [filled] = con.execute("select " + ", ".join(f'count("{c}") > 0' for c in needed) + " from history").fetchall()
-    present = {c for c, full in zip(needed, filled, strict=True) if full}
+    present = filled(con, needed)
     results = tuple(
         _result(con, rule, counts[3 * i : 3 * i + 3], present, never, declared) for i, rule in enumerate(RULES)
     )
     return _conclude(results, declared, set_aside)
+
+
+def filled(con: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> set[str]:
+    """Those of the columns that the table `history` has a value for; who wrote with which token must not be known
+    from grants alone."""
+    own = "token", "fenced", "writer"
+    tests = ", ".join(
+        f"""count({f"case when kind <> 'grant' then {c} end" if c in own else f'"{c}"'}) > 0""" for c in columns
+    )
+    [full] = con.execute(f"select {tests} from history").fetchall()
+    return {column for column, is_full in zip(columns, full, strict=True) if is_full}
 
 
 def _result(

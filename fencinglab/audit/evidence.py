@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from fencinglab.audit.advice import PROCESSES, TO_RECORD
-from fencinglab.audit.audit import Audit
+from fencinglab.audit.audit import Audit, filled
 from fencinglab.audit.rules import RULES, Rule
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ _WORST = ("violated", "unknown", "not_visible", "holds", "idle", "not_applicable
 def sees(con: duckdb.DuckDBPyConnection, never: frozenset[str]) -> list[dict[str, str]]:
     """[{question, answer: yes / no / not in this log, remedy}] for the table `history`."""
     columns = sorted({c for _, needs in QUESTIONS for need in needs for c in need.split("|")})
-    [filled] = con.execute("select " + ", ".join(f'count("{c}") > 0' for c in columns) + " from history").fetchall()
-    present = {c for c, full in zip(columns, filled, strict=True) if full}
+    present = filled(con, columns)
     table = []
     for question, needs in QUESTIONS:
         lacking = [need.split("|") for need in needs if not present & set(need.split("|"))]
@@ -163,11 +162,12 @@ class _Words(dict[str, Any]):
 def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """One row a resource that broke an unsafe or window rule or that a core rule could not decide, worst first.
 
-    Columns: resource, unsafe and window (broken rows), undecided (rows that a core rule left open),
+    Columns: resource; core, unsafe and window (broken rows), undecided (rows that a core rule left open),
     holders (how many), writes, stale, unfenced, late, rules (names broken), first_seen, last_seen (UTC).
     """
     flagged = [r.name for r in RULES if r.group in ("unsafe", "window")]
     broken = " + ".join(f"coalesce(({name} = 1)::int, 0)" for name in UNSAFE)
+    core = " + ".join(f"coalesce(({name} = 1)::int, 0)" for name in CORE)
     window = " + ".join(f"coalesce(({r.name} = 1)::int, 0)" for r in RULES if r.group == "window")
     left_open = " or ".join(f"{name} = -1" for name in CORE)
     names = ", ".join(f"case when bool_or({name} = 1) then '{name}' end" for name in flagged)
@@ -176,7 +176,7 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             select distinct history.resource from verdicts join history on history.rowid = verdicts.row_id
             where {" or ".join(f"{name} = 1" for name in flagged)} or {left_open})
         select history.resource,
-            sum({broken})::bigint as unsafe, sum({window})::bigint as "window",
+            sum({core})::bigint as core, sum({broken})::bigint as unsafe, sum({window})::bigint as "window",
             count(*) filter ({left_open}) as undecided,
             len(list_distinct(list_filter(flatten([list(before_holder), list(after_holder),
                 list(writer) filter (kind = 'grant' and decision = 'accepted')]), lambda x: x <> ''))) as holders,
@@ -188,8 +188,16 @@ def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
         from verdicts join history on history.rowid = verdicts.row_id
         where history.resource in (select resource from affected)
         group by history.resource
-        order by unsafe desc, undecided desc, holders desc, "window" desc, history.resource""")
+        order by core desc, unsafe desc, undecided desc, holders desc, "window" desc, history.resource""")
     return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
+
+
+def busiest(con: duckdb.DuckDBPyConnection, limit: int) -> list[str]:
+    """The resources with the most takeovers, then the most grants: what to show where nothing is wrong."""
+    found = con.execute(f"""select resource from history where kind = 'grant' and decision = 'accepted'
+        group by resource order by count(*) filter ({_TAKEOVER}) desc, count(*) desc, resource
+        limit {limit}""").fetchall()
+    return [resource for (resource,) in found]
 
 
 # Random ids of one fleet: what differs between its members.

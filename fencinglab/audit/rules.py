@@ -47,8 +47,7 @@ RULES = (
         case="accepted write with an earlier accepted write that presented a token",
         broken="its token is lower than the highest token of the earlier accepted writes",
         undecided="its own token is not known (guarded, `fenced` not false); the row has no order and the tokens "
-        "differ; "
-        "the token also rises on renewals; or the decision is unknown and it would be broken (else no case)",
+        "differ; the token also rises on renewals; or the decision is unknown and it would be broken (else no case)",
         needs=("token", "order_key"),
         says="{who} wrote with {token} after {newer} had been accepted",
         advice="compare the token where the write happens: condition `fencingToken = :token` on every write",
@@ -107,7 +106,8 @@ RULES = (
         broken="it finds it terminal, and the terminal version rose, the value or the status changed, or the source "
         "calls it a finish",
         undecided="it finds it terminal, and neither value nor terminal version is known (and the change is not known "
-        "to be unrelated, nor the row a grant, renew, release, alert, retry or schedule); or whether it was terminal is only known from rows without order, unless it and one "
+        "to be unrelated, nor the row a grant, renew, release, alert, retry or schedule); or whether it "
+        "was terminal is only known from rows without order, unless it and one "
         "of them are both called a finish",
         needs=("after_terminal",),
         says="{who} finished it again: {before_status} before, {after_status} after",

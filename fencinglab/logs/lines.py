@@ -34,7 +34,6 @@ _VALUES = frozenset(plain(name) for known in FIELDS["value"].known for name in k
 _LEASE = frozenset(plain(name) for column in ("resource", "token", "holder") for known in FIELDS[column].known for name in known)
 _ONCE = ("resource", "token")  # of two fields of one name parsers take either
 
-_BLANK = "trim(coalesce(text, ''), ' ' || chr(9) || chr(11) || chr(12) || chr(13)) = ''"
 _TIME = r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)\s"
 _LAMBDA = "^(START|END|REPORT|INIT_START|INIT_REPORT|RESTORE_START|RESTORE_REPORT|XRAY|EXTENSION) "
 # A lone half of a surrogate pair, as JSON.stringify writes it, is JSON but no text.
@@ -253,7 +252,7 @@ def _scan_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: M
     seen = _look(files)
     columns = seen.columns(spec)
     con.execute(f"create or replace temp table record_lines as select * from {_raw(files)}")
-    con.execute(f"insert into counted select count(*), count(*) filter ({_BLANK}) from record_lines")
+    con.execute(f"insert into counted select count(*), count(*) filter ({cells.BLANK}) from record_lines")
     _begin(con, files, "record_lines")
     lines = "select number, place - begins + 1 as line, text from record_lines l asof join record_lines_files on place >= begins"
     cells.records(con, lines, columns)
@@ -318,12 +317,12 @@ def _extract(
     return f"""
         select {keep}, {_listed(made)} case when by_lambda then 2 when stamp is not null then 1 else 0 end as dated,
             coalesce({", ".join(["stamp", *(_cell(columns, name) for name in seen.times)])}) as stamp,
-            case when body is not null or cells is not null then 1 when {_BLANK} then 0 else 2 end as form,
+            case when body is not null or cells is not null then 1 when {cells.BLANK} then 0 else 2 end as form,
             case
                 when fault is not null then fault
                 when body is not null and sound is null then case when ends_with(rtrim(body), '}}') then 'malformed JSON'
                     else 'JSON that is cut off after ' || length(body) || ' characters' end
-                when body is null and cells is null then case when {_BLANK} then null when json_valid(text) then 'JSON, but no object' else 'not JSON' end
+                when body is null and cells is null then case when {cells.BLANK} then null when json_valid(text) then 'JSON, but no object' else 'not JSON' end
                 {twice}
             end as fault
         from (select *, json_extract_string(sound, {pointers}) as found

@@ -17,7 +17,7 @@ from fencinglab.logs.unwrap import text
 if TYPE_CHECKING:
     import duckdb
 
-NEVER = frozenset({"before_image", "after_image", "before_version", "fell", "token_width"})
+NEVER = frozenset({"before_image", "after_image", "fell", "token_width"})
 COLUMNS = tuple(name for name, field in FIELDS.items() if field.line)
 MOST_SET_ASIDE = 500_000  # they are held in memory
 KEPT = 1 << 16  # bytes of a set-aside entry that are kept

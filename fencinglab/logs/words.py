@@ -55,7 +55,7 @@ ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow|allowed|succeed|commit|pass
 # No mutation, whatever the line carries: a worker notices, waits or goes on.
 NOTICED = (
     r"(lease|lock|leadership|ownership|leader ?election) (was |has )?(been )?(lost|expired|ended)|lost (the )?(lease|lock|leadership|ownership)|"
-    r"skip(s|ped|ping)?|gave up|giving up|wait(s|ed|ing)?|paus(e|ed|ing)|resum(e|ed|ing)|sleep\w*|idle"
+    r"skip(s|ped|ping)?|(read|load|fetch|get|start)(s|ed|ing)?|gave up|giving up|wait(s|ed|ing)?|paus(e|ed|ing)|resum(e|ed|ing)|sleep\w*|idle"
 )
 
 REASONS = (

@@ -205,7 +205,7 @@ RULES = (
         case="row with a token whose lease is another key than its resource",
         broken="an earlier row with a token of the resource and order scope has another lease",
         undecided="never",
-        needs=("lease", "token"),
+        needs=("lease", "token|after_token"),
         says="token {token} comes from lease {lease}, others from another",
         advice="let one authority issue the tokens of everything that writes this resource",
     ),

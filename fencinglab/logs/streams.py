@@ -52,6 +52,7 @@ class Look(NamedTuple):
     """What a sample of a stream shows before it is read."""
 
     attributes: dict[str, frozenset[str]]  # of the images and keys: the type tags seen, in order of appearance
+    key: str | None  # an attribute of the key, which every image has
     keys: tuple[str, ...]  # how the text of a key with one text attribute begins
     views: frozenset[str]  # NEW_AND_OLD_IMAGES, NEW_IMAGE, OLD_IMAGE, KEYS_ONLY
     lowered: bool  # names were lower-cased (Athena, Glue)
@@ -81,7 +82,7 @@ def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Seque
     if not found(entries) and lines:
         found([unwrap.mend(con, few(lines), work)])
     names = {k for (k,) in con.execute("select distinct unnest(json_keys(d)) from look").fetchall()}
-    seen = Look({}, (), frozenset(), "Keys" not in names and "keys" in names, True)
+    seen = Look({}, None, (), frozenset(), "Keys" not in names and "keys" in names, True)
     new, old, keys, view, sequence = (
         f"(d->'$.{seen.spelled(n)}')" for n in ("NewImage", "OldImage", "Keys", "StreamViewType", "SequenceNumber")
     )
@@ -98,8 +99,10 @@ def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Seque
         when {new} is not null then 'NEW_IMAGE' else 'KEYS_ONLY' end) from look""").fetchall()
     begins = con.execute(f"""select distinct regexp_extract({keys}::varchar, '^\\{{"[^"]*":\\{{"[Ss]":"') as b from look
         where len(json_keys({keys})) = 1 order by b limit 4""").fetchall()
-    [(bare,)] = con.execute(f"select coalesce(bool_or(json_type({sequence}) <> 'VARCHAR'), false) from look").fetchall()
+    [(bare, key)] = con.execute(f"""select coalesce(bool_or(json_type({sequence}) <> 'VARCHAR'), false),
+        min(json_keys({keys})[1]) from look""").fetchall()
     return seen._replace(
+        key=key,
         keys=tuple(b for (b,) in begins if b),
         attributes={name: frozenset(found) for name, found, _, _ in attributes},
         views=frozenset(v for (v,) in views),
@@ -276,6 +279,10 @@ class _Item:
         }
         if self.seen.bare:  # a double keeps 17 digits
             faults["regexp_full_match(sequence, '[0-9]{17}0+')"] = "the sequence number was rounded (by JavaScript?)"
+        if self.seen.key in self.names and self.seen.key not in self.scalars:
+            begins = ", ".join(f"{image}.{_name(self.seen.key)}" for image in ("now", "old"))
+            odd = f"starts_with(coalesce({begins}), '{{') = {not self.seen.typed}"
+            faults[odd] = "its values are not written as those of the others"
         for name in dict.fromkeys(self.tokens):
             value = f"now.{_name(name)}"
             missing = (

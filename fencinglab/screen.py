@@ -5,7 +5,6 @@ Text from logs is made inert on its way in.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from fencinglab.inert import inert
@@ -37,10 +36,9 @@ def _found(report: dict[str, Any]) -> list[str]:
             f"{rule['name']} ({rule['class']}): {rule['title']} - {rule['count']:,} of {rule['cases']:,} cases"
         )
         for row in rule["rows"][:3]:
-            at = f" at {row['at']}" if row["at"] else ""
-            lines.append(
-                f"    {inert(row['resource'], 60)}  {inert(row['says'], 120)}{at}  [{inert(row['source'], 80)}]"
-            )
+            where = f"{row['at']}, " if row["at"] else ""
+            where += inert(row["source"], 80)
+            lines.append(f"    {inert(row['resource'], 60)}  {inert(row['says'], 120)}  [{where}]")
         if rule["count"] > 3:
             lines.append(f"    … and {rule['count'] - 3:,} more")
         lines.append(f"    fix: {rule['advice']}")
@@ -158,12 +156,12 @@ def _told(row: dict[str, Any]) -> str:
 def summary(report: dict[str, Any]) -> str:
     """At most fifteen lines of Markdown for a ticket; they name nobody."""
     e = report["entries"]
-    lines = [f"**{_escape(report['headline'])}**", ""]
+    lines = [f"**{report['headline']}**", ""]
     for line in report["decision_rule"]:
         broken = f" ({', '.join(line['broken'])})" if line["broken"] else ""
         lines.append(f"- {line['line']}: {line['status'].replace('_', ' ')}{broken}")
     for rule in _violated(report, ("unsafe",))[:3]:
-        lines.append(f"- {rule['name']}: {rule['count']:,} of {rule['cases']:,} cases; fix: {_escape(rule['advice'])}")
+        lines.append(f"- {rule['name']}: {rule['count']:,} of {rule['cases']:,} cases; fix: {rule['advice']}")
     lines.append("")
     lines.append(
         f"{e['audited']:,} of {e['read']:,} entries audited, {e['set_aside']:,} set aside; "
@@ -171,7 +169,3 @@ def summary(report: dict[str, Any]) -> str:
     )
     lines.append(f"fencinglab {report['versions']['fencinglab']}; details in report.html.")
     return "\n".join(lines[:15]) + "\n"
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", inert(text, 400))

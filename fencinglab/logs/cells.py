@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BLANK = r"not coalesce(regexp_matches(text, '[^ \t\r\n\f\v]'), false)"  # SQL: whether a line is only white space
 
+TABLES = ("csv_joined", "csv_headers", "csv_records")  # what `records` leaves behind
 _DELIMITERS = ",;\t|"
 
 
@@ -90,10 +91,11 @@ def _split(first: str, joined: str, lines: str, wanted: Sequence[str]) -> str:
             when len(found) <> {len(names)} then len(found) || ' values under a header of {len(names)} columns'
             when contains(text, '"') and list_sum(list_transform(found, lambda v: length(v) + 1)) <> length(text) + 1
                 then 'text follows a closing quote' end
-        from (select number, line, text, found from whole where lines = 1 or len(found) = {len(names)} union all from again)"""
+        from (select number, line, text, found from whole where lines = 1 or len(found) = {len(names)}
+            union all from again)"""
 
 
 def _value(cell: str) -> str:
     """SQL: what a cell says, without its quotes; null where it is empty."""
-    bare = f"replace({cell}[2:-2], '\"\"', '\"')"
-    return f"nullif(case when {cell}[1] = '\"' and {cell}[-1] = '\"' and length({cell}) > 1 then {bare} else {cell} end, '')"
+    quoted = f"{cell}[1] = '\"' and {cell}[-1] = '\"' and length({cell}) > 1"
+    return f"nullif(case when {quoted} then replace({cell}[2:-2], '\"\"', '\"') else {cell} end, '')"

@@ -50,10 +50,15 @@ class Read(NamedTuple):
     identity: bool = False  # tokens are identities: `token` is null, order rules cannot be decided
 
 
+def identifier(name: str) -> str:
+    """The name as a SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def wanted(spec: MappingSpec, names: Iterable[str]) -> list[str]:
     """The fields that the mapping reads, and that of the names which is an event id."""
-    event_id = _event_id(names)
-    return list(dict.fromkeys([*(name for column in COLUMNS for name in fields_of(spec, column)), *([event_id] if event_id else [])]))
+    mapped = [name for column in COLUMNS for name in fields_of(spec, column)]
+    return list(dict.fromkeys([*mapped, *filter(None, [_event_id(names)])]))
 
 
 def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], key: str) -> dict[str, str]:
@@ -73,7 +78,8 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
         if column == "resource" and len(given) > 1:
             made[column] = f"concat_ws('/', {', '.join(given)})"
         elif column == "value":
-            made[column] = f"case when {one} is not null then keyed({text(key)}, concat({', chr(31), '.join(given)})) end"
+            joined = ", chr(31), ".join(given)
+            made[column] = f"case when {one} is not null then keyed({text(key)}, concat({joined})) end"
         elif column in ("token", "order_key"):
             made[column] = f"case when lower({one}) not in {_ABSENT} then trim({one}) end"
         elif column == "decision" and plain(fields[0].rpartition(".")[2]) in _ERRORS:
@@ -85,8 +91,8 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
 
 def entries(table: str, has: Iterable[str], others: Mapping[str, str]) -> str:
     """SQL: the columns of `entries` (see mutations.sql) from a table that `has` some of them, with `others` given."""
-    columns = dict.fromkeys(("event_id", "stamp", "fault", "raw", *COLUMNS), "null::varchar") | {"place": "null::bigint"}
-    columns |= {name: f'{table}."{name}"' for name in has} | others
+    columns = dict.fromkeys(("event_id", "stamp", "fault", "raw", *COLUMNS), "null::varchar")
+    columns |= {"place": "null::bigint"} | {name: f'{table}."{name}"' for name in has} | dict(others)
     return ", ".join(f'{sql} as "{name}"' for name, sql in columns.items())
 
 
@@ -106,13 +112,13 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: Cal
     `raw` gives the SQL of (place, text), asked for where entries are set aside that bring no raw text of their own.
     """
     con.execute(_MACRO)
-    total, tokens, names, keys, no_keys = con.execute(f"""select count(*),
+    [(total, tokens, names, keys, words_as_keys)] = con.execute(f"""select count(*),
         count(token) filter (fault is null),
         count(*) filter (fault is null and not regexp_full_match(token, '{_NUMBER}')),
         count(order_key) filter (fault is null),
-        count(*) filter (fault is null and not regexp_full_match(order_key, '{_SEQUENCE}')) from entries""").fetchall()[0]
+        count(*) filter (fault is null and not regexp_full_match(order_key, '{_SEQUENCE}')) from entries""").fetchall()
     identity = 2 * names > tokens
-    order = "line" if spec.order == "lines" else "key" if keys and 2 * no_keys <= keys else None
+    order = "line" if spec.order == "lines" else "key" if keys and 2 * words_as_keys <= keys else None
     settings = {
         "identity": str(identity),
         "order_by": f"{text(order) if order else 'null'}::varchar",
@@ -120,22 +126,25 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: Cal
         "events": str(spec.get("kind") is not None),
         "nameless": text(f"no value in {spec.get('resource')}, the mapped resource"),
     }
-    con.execute(f"create or replace temp table settings as select {', '.join(f'{v} as {k}' for k, v in settings.items())}")
+    listed = ", ".join(f"{value} as {name}" for name, value in settings.items())
+    con.execute(f"create or replace temp table settings as select {listed}")
     meant = words.meanings("(select distinct kind, decision, outcome, reason from entries)")
     con.execute(f"create or replace temp table meant as {meant}")
-    con.execute(f"create or replace temp table {table} as select *, ''::varchar as fault, 0::utinyint as remarks from ({EMPTY})")
-    con.execute(f"insert into {table} by name select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports")
+    con.execute(f"""create or replace temp table {table} as
+        select *, ''::varchar as fault, 0::utinyint as remarks from ({EMPTY})""")
+    con.execute(f"""insert into {table} by name
+        select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports""")
     notes = list(_notes(con, table, spec))
     if identity:
         notes.append(f"`{spec.get('token')}` holds identities, not numbers: order rules cannot be decided")
     if keys and order is None:
         notes.append(f"`{spec.get('order_key')}` holds no numbers: it gives no order")
     aside = _set_aside(con, table, raw)
-    con.execute(f"alter table {table} drop column fault")
-    con.execute(f"alter table {table} drop column remarks")
+    con.execute(f"alter table {table} drop column fault; alter table {table} drop column remarks")
     [(kept,)] = con.execute(f"select count(*) from {table}").fetchall()
     if order and kept:
         _carry(con, table, leases=spec.get("lease") is not None)
+    con.execute("drop table settings; drop table meant")
     records = total - len(aside)
     return Read(table, records, aside, notes=tuple(notes), filtered=records - kept, identity=identity)
 
@@ -147,17 +156,17 @@ def _carry(con: duckdb.DuckDBPyConnection, table: str, leases: bool) -> None:
     deleted = "count(*) filter (decision = 'accepted' and kind in ('delete', 'ttl_delete'))"
     [(deletes, *filled)] = con.execute(f"select {deleted}, {counts} from {table}").fetchall()
     known = [name for name, count in zip(names, filled, strict=True) if count]
-    con.execute("drop table if exists uncarried")
-    con.execute(f"alter table {table} rename to uncarried")
+    carried = carry("select * from uncarried", known, deletes=deletes > 0, leases=leases)
+    con.execute(f"drop table if exists uncarried; alter table {table} rename to uncarried")
     con.execute(f"create temp table {table} as {EMPTY}")
-    con.execute(f"insert into {table} by name {carry('select * from uncarried', known, deletes=deletes > 0, leases=leases)}")
+    con.execute(f"insert into {table} by name {carried}")
     con.execute("drop table uncarried")
 
 
 def _notes(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> Iterator[str]:
     """What was read in a way that a reader of the report should know of."""
     remarks = ", ".join(f"count(*) filter (fault is null and remarks & {1 << bit} <> 0)" for bit in range(6))
-    *times, zoneless, unnamed = con.execute(f"select {remarks} from {table}").fetchall()[0]
+    [(*times, zoneless, unnamed)] = con.execute(f"select {remarks} from {table}").fetchall()
     for column, count in zip(("at", "sent_at", "expires_at", "before_expires_at"), times, strict=True):
         if count:
             yield f"times in `{spec.get(column)}` that cannot be read and are taken as not known: {count:,}"
@@ -165,7 +174,8 @@ def _notes(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> Ite
         yield f"times written without a zone, read as UTC: {zoneless:,}"
     if unnamed:
         common = con.execute(f"""select kind, count(*) as times from entries semi join (
-                select source from {table} where remarks & 32 <> 0 and fault is null) as unnamed on source = scope || ':' || line
+                select source from {table} where remarks & 32 <> 0 and fault is null
+            ) as unnamed on source = scope || ':' || line
             where not contains(kind, ' ') group by all order by times desc, 1 limit 5""").fetchall()
         listed = ", ".join(f"{name[:40]} ({times:,})" for name, times in common) or "sentences"
         yield f"lines read as writes though no word in `{spec.get('kind')}` says so: {unnamed:,}, such as {listed}"
@@ -176,12 +186,14 @@ def _set_aside(con: duckdb.DuckDBPyConnection, table: str, raw: Callable[[], str
     [(count,)] = con.execute(f"delete from {table} where fault is not null").fetchall()
     if not count:
         return []
-    con.execute(f"""create or replace temp table unread as
+    con.execute(f"""create or replace temp table faulty as
         select scope, line, source, fault, place, raw from ({_SQL}) where fault is not null""")
     if count > MOST_SET_ASIDE:
-        source, fault = con.execute("select source, fault from unread order by scope, line limit 1").fetchall()[0]
-        raise InputError(f"{source}: {count:,} entries cannot be read, this one because of: {fault}; is it another format, or another --map?")
-    found = f"left join ({raw()}) as found on found.place = unread.place" if raw else "cross join (select null as text) as found"
-    rows = con.execute(f"""select source, fault, left(coalesce(raw, found.text, ''), {KEPT}) from unread {found}
+        source, fault = con.execute("select source, fault from faulty order by scope, line limit 1").fetchall()[0]
+        cure = "is it another format, or does it need another --map?"
+        raise InputError(f"{source}: {count:,} entries cannot be read, this one because of: {fault}; {cure}")
+    found = f"left join ({raw()}) as found using (place)" if raw else "cross join (select null as text) as found"
+    aside = con.execute(f"""select source, fault, left(coalesce(raw, found.text, ''), {KEPT}) from faulty {found}
         order by scope, line""").fetchall()
-    return [SetAside(source, fault, begin.encode()[:KEPT]) for source, fault, begin in rows]
+    con.execute("drop table faulty")
+    return [SetAside(source, fault, begin.encode()[:KEPT]) for source, fault, begin in aside]

@@ -51,8 +51,8 @@ select
     scope, line, place, raw,
     scope || ':' || line as source,
     -- of two entries with one place in the order, those that say the same are one
-    coalesce(event_id, case when order_by = 'key' and order_key is not null then 'same ' || hash(
-        clock, sent_at, kind, decision, outcome, writer, holder, token, expires_at, status, value, version, operation, alert) end) as event_id,
+    coalesce(event_id, case when order_by = 'key' and order_key is not null then 'same ' || hash(at_time, kind, decision,
+        outcome, writer, holder, number, runs_out, status, value, version, operation, alert) end) as event_id,
     reports,
     ((clock is not null and at_time is null)::utinyint
         + 2 * (sent_at is not null and instant(sent_at, time_unit(sent_at)) is null)::utinyint

@@ -53,7 +53,7 @@ select
     fault,
     resource,
     resource as lease,
-    right(concat('0000000000000000000000000000000000000000', sequence), 40) as order_key,
+    right('0000000000000000000000000000000000000000' || sequence, 40) as order_key,
     case when sequence is not null then stream end as order_scope,
     moment(created) as "at",
     case when contains(created, '.') and epoch_us(moment(created)) % 1000000 <> 0 then 1000 else 1000000 end

@@ -12,7 +12,7 @@ from fencinglab.logs import mutations, values
 from fencinglab.logs.inputs import File
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.mutations import Read
-from fencinglab.logs.unwrap import paths
+from fencinglab.logs.unwrap import paths, text
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,7 +40,9 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
             from (select "(path)" as path, file_row_number as row_number, to_json("(row)")::varchar as entry, {listed}
                 from {_read(files)} as "(row)") as rows_read
             join table_files using (path)""")
-        return mutations.rows(con, "table_rows", spec)
+        found = mutations.rows(con, "table_rows", spec)
+    con.execute("drop view entries; drop table table_files")
+    return found
 
 
 def read_history(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> Read:
@@ -48,22 +50,24 @@ def read_history(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> Read:
     con.execute(f"create or replace temp table history_rows as {mutations.EMPTY}")
     for file in files:
         with _readable([file]):
-            checked = history.check(con.read_parquet(str(file.path)), file.name)  # noqa: F841 (the query reads it)
-            con.execute("insert into history_rows by name select * from checked")
-        con.execute("update history_rows set source = ? || ':' || (rowid + 1) where source is null", [file.name])
+            checked = history.check(con.read_parquet(str(file.path)), file.name)
+            source = f"coalesce(source, {text(file.name)} || ':' || row_number() over ())"
+            checked.query("checked", f"""insert into history_rows by name
+                select * replace ({source} as source) from checked""")
     [(records,)] = con.execute("select count(*) from history_rows").fetchall()
     return Read("history_rows", records, [], never=frozenset())
 
 
 def _read(files: Sequence[File]) -> str:
     """SQL: all rows of the files, with the columns of any."""
-    return f"read_parquet({paths(files)}, union_by_name = true, hive_partitioning = false, filename = '(path)', file_row_number = true)"
+    return f"""read_parquet({paths(files)}, union_by_name = true, hive_partitioning = false,
+        filename = '(path)', file_row_number = true)"""
 
 
 def _columns(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> dict[str, str]:
     """{name of a column: SQL of its text}."""
     with _readable(files):
-        found = con.sql(f"select * exclude (\"(path)\", file_row_number) from {_read(files)}")
+        found = con.sql(f'select * exclude ("(path)", file_row_number) from {_read(files)}')
         return dict(_scalars(zip(found.columns, found.types, strict=True)))
 
 
@@ -71,15 +75,17 @@ def _scalars(columns: Iterable[tuple[str, DuckDBPyType]], within: Sequence[str] 
     """(dotted name, SQL of its text) of every column; of a struct those inside."""
     for name, of in columns:
         parts = [*within, name]
-        sql = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+        sql = ".".join(map(mutations.identifier, parts))
         if of.id == "struct":
             yield from _scalars(of.children, parts)
-        elif of.id in _FLOATS:  # a rounded number stays recognisable: `9007199254740992.0e0`
-            yield ".".join(parts), f"{sql}::varchar || case when abs({sql}) >= {_FLOATS[of.id]} and not contains({sql}::varchar, 'e') then 'e0' else '' end"
+            continue
+        shown = f"{sql}::varchar"
+        if of.id in _FLOATS:  # one that is rounded stays recognisable: `9007199254740992.0e0`
+            rounded = f"abs({sql}) >= {_FLOATS[of.id]} and not contains({shown}, 'e')"
+            shown += f" || case when {rounded} then 'e0' else '' end"
         elif of.id == "decimal":  # exact: `42.00` is 42
-            yield ".".join(parts), f"regexp_replace({sql}::varchar, '[.]0+$', '')"
-        else:
-            yield ".".join(parts), f"{sql}::varchar"
+            shown = f"regexp_replace({shown}, '[.]0+$', '')"
+        yield ".".join(parts), shown
 
 
 @contextmanager

@@ -17,7 +17,7 @@ EXITS = "exit codes: 0 nothing unsafe and everything decided, 1 violated, 2 unus
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}; see {self.prog} --help")
+        raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
 def parser() -> argparse.ArgumentParser:

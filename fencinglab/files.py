@@ -15,8 +15,11 @@ from fencinglab import page, screen
 from fencinglab.audit import evidence
 from fencinglab.errors import UsageError
 from fencinglab.examine import Examination
+from fencinglab.inert import inert
 from fencinglab.logs import read
+from fencinglab.report import plain
 
+LONGEST = 32_000  # characters of a cell; a spreadsheet takes 32,767
 _FINDING = (
     "rule", "class", "resource", "source", "at", "kind", "writer", "token", "newer_token", "newer_holder", "newer_at",
     "before_token", "after_token", "before_holder", "after_holder", "before_status", "after_status", "says",
@@ -82,7 +85,7 @@ def _findings(done: Examination) -> Iterable[dict[str, Any]]:
 
 def _csv(columns: Iterable[str] | None, rows: Iterable[dict[str, Any]]) -> str:
     """The rows as CSV; a cell that a spreadsheet would run as a formula begins with an apostrophe."""
-    rows = list(rows)
+    rows = [plain(row) for row in rows]
     names = list(columns) if columns is not None else list(rows[0]) if rows else ["resource"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -93,5 +96,5 @@ def _csv(columns: Iterable[str] | None, rows: Iterable[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
+    text = "" if value is None else inert(value, LONGEST)
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -184,7 +184,7 @@ def _conclude(results: tuple[Result, ...], declared: Declared, set_aside: int) -
     if by_name["chain_broken"].status == "violated":
         reasons.append(("broken-chain", f"records are missing before {by_name['chain_broken'].broken:,} rows"))
     if set_aside:
-        reasons.append(("set-aside", f"{set_aside:,} entries could not be read"))
+        reasons.append(("set-aside", f"{set_aside:,} {'entry' if set_aside == 1 else 'entries'} could not be read"))
     if not exercised:
         reasons.append(("nothing-exercised", "no write after a grant was seen: nothing was put to the test"))
     if declared.require_exercised and idle_core:

@@ -21,13 +21,15 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
     It costs less the fewer columns are `known` (leave out those that are null throughout), and without
     accepted `deletes` or `leases` that are not the resource.
     """
+    lease = "of_lease" if leases else "earlier"
     made = {
-        f"before_{name}": _last(f"after_{name}", f"after_{name} is not null", "of_lease" if leases and name in _OF_LEASE else "earlier")
-        for name in _KEPT if f"after_{name}" in known
+        f"before_{name}": _last(f"after_{name}", f"after_{name} is not null", lease if name in _OF_LEASE else "earlier")
+        for name in _KEPT
+        if f"after_{name}" in known
     }
     if "after_expires_at" in known:
         news = " or ".join(f"{name} is not null" for name in ("after_expires_at", "after_holder") if name in known)
-        made["before_expires_at"] = _last("after_expires_at", news, "of_lease" if leases else "earlier")
+        made["before_expires_at"] = _last("after_expires_at", news, lease)
     if "token" in known:
         granted = "max(case when decision = 'accepted' and kind = 'grant' then token end)"
         life = "lives" if deletes else "resource"
@@ -52,7 +54,8 @@ def _last(column: str, news: str, window: str) -> str:
     """SQL: the column in the last earlier row that has news of it, which may be that it is not known any more."""
     if news == f"{column} is not null":
         return f"last_value(case when decision = 'accepted' then {column} end ignore nulls) over {window}"
-    return f"(last_value(case when decision = 'accepted' and ({news}) then struct_pack(v := {column}) end ignore nulls) over {window}).v"
+    told = f"case when decision = 'accepted' and ({news}) then struct_pack(v := {column}) end"
+    return f"(last_value({told} ignore nulls) over {window}).v"
 
 
 def _earlier(of: str) -> str:

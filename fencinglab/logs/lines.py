@@ -196,8 +196,8 @@ def _raw(files: Sequence[File]) -> str:
 def _begin(con: duckdb.DuckDBPyConnection, files: Sequence[File], table: str) -> None:
     """Fill the table `{table}_files`: number and name of each file, and the place of its first line in `table`."""
     con.execute(f"create or replace temp table {table}_files (number int, name varchar, path varchar, begins bigint)")
-    rows = [[number, file.name, str(file.path), file.first_line] for number, file in enumerate(files)]
-    con.executemany(f"insert into {table}_files values (?, ?, ?, ?)", rows)
+    columns = [range(len(files)), (f.name for f in files), (str(f.path) for f in files), (f.first_line for f in files)]
+    con.execute(f"insert into {table}_files select unnest(?), unnest(?), unnest(?), unnest(?)", [*map(list, columns)])
     con.execute(f"""update {table}_files as f set begins = begins + starts.start
         from (select path, min(place) as start from {table} group by path) as starts where starts.path = f.path""")
 
@@ -301,7 +301,7 @@ def _pointed(names: Iterable[str], found: str) -> tuple[str, dict[str, str]]:
 def _extract(
     source: str, keep: str, seen: _Look, columns: Sequence[str], spec: MappingSpec, key: str
 ) -> tuple[str, dict[str, str]]:
-    """SQL: of each row of `source` what `keep` names, form, dated, stamp, fault, and the mapped fields; and those alone.
+    """SQL: of each row of `source` what `keep` names, form, dated, stamp, fault, and the mapped fields, given too.
 
     `source` has `text` (a line, or null), `cells` (the texts of the outer `columns`, or null) and `fault`. `form` is 0
     for a blank line, 1 for an entry, 2 for text without JSON; `dated` is 1 after a time and 2 for Lambda's own lines.
@@ -320,7 +320,8 @@ def _extract(
         parent, two = text(_pointers(within)[0] if within else ""), text(f'%"{last}"%"{last}"%')
         counted = f"len(list_filter(json_keys(sound, {parent}), lambda k: k = {text(last)}))"
         twice += f"when body like {two} and {counted} > 1 then {text(f'two fields are named {name}')} "
-    return f"""
+    return (
+        f"""
         select {keep}, {_listed(made)}
             coalesce({", ".join(["stamp", *(_cell(columns, name) for name in seen.times)])}) as stamp,
             case when by_lambda then 2 when stamp is not null then 1 else 0 end as dated,
@@ -335,7 +336,8 @@ def _extract(
             end as fault
         from (select *, json_extract_string(sound, {pointers}) as found
         from (select *,
-            coalesce(sound_json(body), case when start > 1 then sound_json(regexp_extract(body, '^.*[}}]')) end) as sound
+            coalesce(sound_json(body), case when start > 1 then sound_json(regexp_extract(body, '^.*[}}]')) end)
+                as sound
         from (select *,
             case when start = 1 or regexp_full_match(left(text, start - 1), '[^{{}}"]*') then substr(text, start) end
                 as body,
@@ -343,4 +345,6 @@ def _extract(
             start is distinct from 1 and coalesce(regexp_matches(text, {text(_LAMBDA)}), false) as by_lambda
         from (select *,
             case when regexp_matches(text, '^\\s*[{{]') then 1 else nullif(instr(text, '{{"'), 0) end as start
-        from ({source})))))""", made
+        from ({source})))))""",
+        made,
+    )

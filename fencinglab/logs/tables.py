@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fencinglab import history
 from fencinglab.errors import InputError
@@ -16,7 +16,6 @@ from fencinglab.logs.unwrap import paths, text
 
 if TYPE_CHECKING:
     import duckdb
-    from duckdb.sqltypes import DuckDBPyType
 
 _FLOATS = {"float": 1 << 24, "double": 1 << 53}  # from here on not every whole number has its own
 
@@ -33,7 +32,8 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
     texts = mutations.texts(spec, columns.__getitem__, columns, key)
     listed = ", ".join(f'{sql} as "{column}"' for column, sql in texts.items())
     con.execute("create or replace temp table table_files (name varchar, path varchar)")
-    con.executemany("insert into table_files values (?, ?)", [[file.name, str(file.path)] for file in files])
+    names, places = [file.name for file in files], [str(file.path) for file in files]
+    con.execute("insert into table_files select unnest(?), unnest(?)", [names, places])
     place = {"scope": "name", "line": "row_number + 1", "raw": "entry"}
     with _readable(files):
         con.execute(f"""create or replace temp view entries as select {mutations.entries("rows_read", texts, place)}
@@ -52,8 +52,11 @@ def read_history(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> Read:
         with _readable([file]):
             checked = history.check(con.read_parquet(str(file.path)), file.name)
             source = f"coalesce(source, {text(file.name)} || ':' || row_number() over ())"
-            checked.query("checked", f"""insert into history_rows by name
-                select * replace ({source} as source) from checked""")
+            checked.query(
+                "checked",
+                f"""insert into history_rows by name
+                select * replace ({source} as source) from checked""",
+            )
     [(records,)] = con.execute("select count(*) from history_rows").fetchall()
     return Read("history_rows", records, [], never=frozenset())
 
@@ -71,7 +74,7 @@ def _columns(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> dict[str,
         return dict(_scalars(zip(found.columns, found.types, strict=True)))
 
 
-def _scalars(columns: Iterable[tuple[str, DuckDBPyType]], within: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+def _scalars(columns: Iterable[tuple[str, Any]], within: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """(dotted name, SQL of its text) of every column; of a struct those inside."""
     for name, of in columns:
         parts = [*within, name]

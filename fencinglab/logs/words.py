@@ -14,57 +14,64 @@ from __future__ import annotations
 KINDS = (
     ("ttl_delete", r"ttl\w*|(item|record|row)s? (was )?expir\w*|expir\w* (item|record|row)s?|evict\w*"),
     ("delete", r"delet\w*|remov\w*|purg\w*"),
-    ("grant", r"acquir\w*|grant\w*|claim\w*|obtain\w*|take ?over|took over|taken over|steal|stole|stolen|reassign\w*|elected|became leader"),
-    ("renew", r"renew(|s|ed|ing|al)|heart ?beat\w*|extend(|s|ed|ing)|keep ?alive|refresh(|ed|ing) lease|lease refresh(|ed|ing)"),
+    ("grant", r"acquir\w*|grant\w*|claim\w*|obtain\w*|take ?over|took over|taken over|steal|stole|stolen|reassign\w*|"
+              r"elected|became leader"),
+    ("renew", r"renew(|s|ed|ing|al)|heart ?beat\w*|extend(|s|ed|ing)|keep ?alive|refresh(|ed|ing) lease|"
+              r"lease refresh(|ed|ing)"),
     ("release", r"releas(e|es|ed|ing)|unlock(|ed|ing)|relinquish\w*|step(ped|ping)? down"),
     ("grant", r"^(leased?|lock(ed)?)$"),
     ("alert", r"alert(|s|ed|ing)|alarm\w*|paged"),
     ("retry", r"retr(y|ied|ies|ying)\w*|reattempt\w*"),
     ("schedule", r"schedul\w*|\w*enqueu(e|ed|ing)|\w*queued|defer\w*"),
     ("poll", r"poll(|s|ed|ing)"),
-    ("effect", r"effect\w*|send(|s|ing)|sent|e ?mail(|s|ed|ing)|charg(e|es|ed|ing)|notif(y|ied|ies|ying)|publish\w*|webhook\w*"),
-    ("write", r"writ(e|es|ing|ten)|wrote|updat(e|es|ed|ing)|sav(e|es|ed|ing)|put|stor(e|es|ed|ing)|persist\w*|insert\w*|upsert\w*|"
-              r"commit(|s|ted|ting)|upload(|s|ed|ing)|overwr(ite|ote|itten|iting)|patch(|ed|ing)|transition\w*|status chang(e|ed)"),
+    ("effect", r"effect\w*|send(|s|ing)|sent|e ?mail(|s|ed|ing)|charg(e|es|ed|ing)|notif(y|ied|ies|ying)|publish\w*|"
+               r"webhook\w*"),
+    ("write", r"writ(e|es|ing|ten)|wrote|updat(e|es|ed|ing)|sav(e|es|ed|ing)|put|stor(e|es|ed|ing)|persist\w*|"
+              r"insert\w*|upsert\w*|commit(|s|ted|ting)|upload(|s|ed|ing)|overwr(ite|ote|itten|iting)|patch(|ed|ing)|"
+              r"transition\w*|status chang(e|ed)"),
     ("finish", r"complet(e|es|ed|ing|ion)|finish(|es|ed|ing)|done|succe(ed|eds|eded|ss)|finali[sz]\w*"),
 )  # fmt: skip
 
 REJECTED = (
-    r"reject\w*|refus(e|es|ed|al)|den(y|ied|ies)|disallowed|not (accepted|allowed|applied)|conflict\w*|stale|fenced|superseded|"
-    r"condition(al)? (check )?(request )?(failed|not met)|precondition failed|transaction cancell?ed|"
+    r"reject\w*|refus(e|es|ed|al)|den(y|ied|ies)|disallowed|not (accepted|allowed|applied)|conflict\w*|stale|fenced|"
+    r"superseded|condition(al)? (check )?(request )?(failed|not met)|precondition failed|transaction cancell?ed|"
     r"not (the |current |its )?(owner|holder|leader|held)|lease mismatch|token mismatch|duplicate\w*"
 )
 FAILED = r"fail(|s|ed|ing|ure)|unsuccessful\w*|could not|couldn t|cannot|unable|not (\w+ed|written|done|ok)"
 OPEN = (
-    r"time ?out\w*|timed out|unknown|lost|error\w*|\w*exception|throttl\w*|unavailable|abort\w*|requested|requesting|attempting|"
-    r"trying|pending|about to|going to|will|"
+    r"time ?out\w*|timed out|unknown|lost|error\w*|\w*exception|throttl\w*|unavailable|abort\w*|requested|requesting|"
+    r"attempting|trying|pending|about to|going to|will|"
     r"(acquir|renew|extend|releas|writ|updat|sav|stor|delet|send|finish|complet|schedul|retry|poll|claim|grant|persist|"
     r"insert|committ|upload|publish|charg|remov|email|notify|alert)ing"
 )
 ACCEPTED = (
-    r"accepted|acquired|granted|claimed|obtained|taken|took|stolen|stole|elected|became|renewed|extended|refreshed|released|"
-    r"unlocked|relinquished|stepped down|written|wrote|updated|saved|stored|persisted|inserted|upserted|committed|uploaded|"
-    r"patched|overwritten|applied|completed|finished|done|succe(eded|ss|ssful|ssfully)|finali[sz]ed|deleted|removed|purged|"
-    r"evicted|sent|emailed|charged|notified|published|scheduled|enqueued|queued|requeued|retried|polled|alerted|raised|paged|"
-    r"locked|leased|transitioned|changed|ok"
+    r"accepted|acquired|granted|claimed|obtained|taken|took|stolen|stole|elected|became|renewed|extended|refreshed|"
+    r"released|unlocked|relinquished|stepped down|written|wrote|updated|saved|stored|persisted|inserted|upserted|"
+    r"committed|uploaded|patched|overwritten|applied|completed|finished|done|succe(eded|ss|ssful|ssfully)|finali[sz]ed|"
+    r"deleted|removed|purged|evicted|sent|emailed|charged|notified|published|scheduled|enqueued|queued|requeued|retried|"
+    r"polled|alerted|raised|paged|locked|leased|transitioned|changed|ok"
 )
 # What a field that holds nothing but the decision may say besides.
 REJECTED_VALUE = r"false|no|409|412|conditional\w*|expired|terminal|already \w+|lost lease|lease lost"
 OPEN_VALUE = r"5[0-9][0-9]|429"
 ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow|allowed|succeed|commit|pass|passed"
 
-# No mutation, whatever the line carries: a worker notices, waits or goes on.
+# No mutation, whatever the line carries: a worker notices, looks, waits or goes on.
 NOTICED = (
-    r"(lease|lock|leadership|ownership|leader ?election) (was |has )?(been )?(lost|expired|ended)|lost (the )?(lease|lock|leadership|ownership)|"
-    r"skip(s|ped|ping)?|(read|load|fetch|get|start)(s|ed|ing)?|gave up|giving up|wait(s|ed|ing)?|paus(e|ed|ing)|resum(e|ed|ing)|sleep\w*|idle"
+    r"(lease|lock|leadership|ownership|leader ?election) (was |has )?(been )?(lost|expired|ended)|"
+    r"lost (the )?(lease|lock|leadership|ownership)|skip(s|ped|ping)?|(read|load|fetch|get|start)(s|ed|ing)?|gave up|"
+    r"giving up|wait(s|ed|ing)?|paus(e|ed|ing)|resum(e|ed|ing)|sleep\w*|idle"
 )
 
 REASONS = (
-    ("newer_token", r"stale|newer|fenced( off)?|fencing|superseded\w*|outdated|(older|lower|old) (token|fence|epoch)|(token|fence|epoch) mismatch"),
+    ("newer_token", r"stale|newer|fenced( off)?|fencing|superseded\w*|outdated|(older|lower|old) (token|fence|epoch)|"
+                    r"(token|fence|epoch) mismatch"),
     ("expired", r"expir(ed|y)|ran out|too late"),
     ("terminal", r"terminal|final|already (terminal|finished|completed|complete|done|succeeded|failed|cancell?ed)"),
     ("duplicate", r"duplicate\w*|replay(ed)?|already (processed|applied|exists|written|sent|seen)"),
-    ("not_held", r"not (the |current |its )?(owner|holder|leader|held)|(owner|holder|lease) mismatch|held by|lost (the )?lease|lease lost|no lease"),
-)
+    ("not_held", r"not (the |current |its )?(owner|holder|leader|held)|(owner|holder|lease) mismatch|held by|"
+                 r"lost (the )?lease|lease lost|no lease"),
+)  # fmt: skip
 
 
 def spaced(text: str) -> str:
@@ -86,15 +93,17 @@ def meanings(texts: str) -> str:
         select kind_text, decision_text, outcome_text, reason_text, kind, decision,
             case when decision = 'rejected' then case {reason} else reason_text end end as reason,
             case
-                when o is null then case decision when 'accepted' then 'ok' when 'rejected' then 'failed' else 'unknown' end
                 when {_says("o", REJECTED, REJECTED_VALUE, FAILED)} then 'failed'
                 when {_says("o", OPEN, OPEN_VALUE)} then 'unknown'
                 when {_says("o", ACCEPTED, ACCEPTED_VALUE)} then 'ok'
-                else 'unknown'
+                when o is not null then 'unknown'
+                else case decision when 'accepted' then 'ok' when 'rejected' then 'failed' else 'unknown' end
             end as outcome,
-            coalesce(d is null and o is null and decision = 'unknown' and {_says("k", NOTICED)}, false) as noticed,
-            coalesce(kind in ('grant', 'renew', 'release') and not contains(kind_text, ' ') or kind is not null and not contains(k, ' '), false)
-                as telling
+            d is null and o is null and decision = 'unknown' and {_says("k", NOTICED)} as noticed,
+            case
+                when kind in ('grant', 'renew', 'release') then not contains(kind_text, ' ')
+                else kind is not null and not contains(k, ' ')
+            end as telling
         from (select *, concat_ws(' ', r, d, k) as why,
             case
                 when {_says("d", REJECTED, REJECTED_VALUE)} then 'rejected'
@@ -110,7 +119,8 @@ def meanings(texts: str) -> str:
             end as decision
         from (select *, case {kind} end as kind
         from (select kind as kind_text, decision as decision_text, outcome as outcome_text, reason as reason_text,
-            {spaced("kind")} as k, {spaced("coalesce(decision, outcome)")} as d, {spaced("outcome")} as o, {spaced("reason")} as r
+            {spaced("kind")} as k, {spaced("coalesce(decision, outcome)")} as d,
+            {spaced("outcome")} as o, {spaced("reason")} as r
         from {texts})))"""
 
 

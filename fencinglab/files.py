@@ -7,7 +7,7 @@ import io
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,11 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
     `more` are further files by name. `private` also writes the raw lines that were set aside, which are payload.
     Returns the paths. A folder that cannot be written is a UsageError.
     """
-    contents = {
+    affected = evidence.resources(done.con)
+    contents: dict[str, str | Iterable[str]] = {
         "report.json": json.dumps(done.report, ensure_ascii=False, indent=1) + "\n",
         "findings.csv": _csv(_FINDING, _findings(done)),
-        "affected.csv": _csv(None, evidence.resources(done.con)),
+        "affected.csv": _csv(list(affected[0]) if affected else ["resource"], affected),
         "summary.md": screen.summary(done.report),
         "report.html": page.html(done.report),
         **more,
@@ -51,8 +52,8 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
     return place(contents, out)
 
 
-def place(contents: dict[str, str], out: Path) -> list[Path]:
-    """Write the files beside their places first, then move each in one step."""
+def place(contents: Mapping[str, str | Iterable[str]], out: Path) -> list[Path]:
+    """Write the files, each a text or its parts, beside their places first, then move each in one step."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=".fencinglab-", dir=out))
@@ -62,39 +63,39 @@ def place(contents: dict[str, str], out: Path) -> list[Path]:
         for name, content in contents.items():
             staged = staging / name
             staged.parent.mkdir(exist_ok=True)
-            staged.write_text(content, encoding="utf-8", newline="\n")
+            with staged.open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines([content] if isinstance(content, str) else content)
         for name in contents:
             (out / name).parent.mkdir(exist_ok=True)
             (staging / name).replace(out / name)
     except OSError as error:
-        raise UsageError(
-            f"--out {out}: cannot be written ({error.strerror}); free the place or name another folder"
-        ) from None
+        why = f"cannot be written ({error.strerror})"
+        raise UsageError(f"--out {out}: {why}; free the place or name another folder") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return [out / name for name in contents]
 
 
-def _findings(done: Examination) -> Iterable[dict[str, Any]]:
-    found = evidence.findings(done.con, done.audit, None)
-    placed = read.place(done.con, done.log, [row["row_id"] for rows in found.values() for row in rows])
-    for rule, rows in found.items():
-        for row in rows:
-            yield {"rule": rule, "class": done.audit.of(rule).group} | row | {"source": placed[row["row_id"]]}
+def _findings(done: Examination) -> Iterator[dict[str, Any]]:
+    placed = read.place(done.con, done.log, evidence.broken_rows(done.con, done.audit))
+    for result, row in evidence.every_finding(done.con, done.audit):
+        yield {"rule": result.rule.name, "class": result.group} | row | {"source": placed[row["row_id"]]}
 
 
-def _csv(columns: Iterable[str] | None, rows: Iterable[dict[str, Any]]) -> str:
-    """The rows as CSV; a cell that a spreadsheet would run as a formula begins with an apostrophe."""
-    rows = [plain(row) for row in rows]
-    names = list(columns) if columns is not None else list(rows[0]) if rows else ["resource"]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
+def _csv(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The lines of a CSV file of the rows."""
+    yield _line(columns)
     for row in rows:
-        writer.writerow([_cell(row.get(name)) for name in names])
+        yield _line([_cell(plain(row.get(name))) for name in columns])
+
+
+def _line(cells: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
     return text.getvalue()
 
 
 def _cell(value: Any) -> str:
+    """The value as a cell without hidden characters; one that a spreadsheet would run gets an apostrophe in front."""
     text = "" if value is None else inert(value, LONGEST)
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    return "'" + text if text[:1] in ("=", "+", "-", "@") else text

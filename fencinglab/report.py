@@ -102,7 +102,7 @@ def build(
         "command": shlex.join(command),
         "versions": {"fencinglab": fencinglab.__version__, "python": platform.python_version()},
     }
-    return plain(report)
+    return {name: plain(value) for name, value in report.items()}
 
 
 def plain(value: Any) -> Any:

@@ -5,11 +5,12 @@ Everything is returned as plain data; report.py renders it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from fencinglab.audit.advice import PROCESSES, TO_RECORD
-from fencinglab.audit.audit import Audit, filled
+from fencinglab.audit.audit import Audit, Result, filled
 from fencinglab.audit.rules import RULES, Rule
 
 if TYPE_CHECKING:
@@ -78,22 +79,33 @@ def decision_rule(audit: Audit) -> list[dict[str, Any]]:
     return lines
 
 
-def findings(con: duckdb.DuckDBPyConnection, audit: Audit, limit: int | None) -> dict[str, list[dict[str, Any]]]:
+def findings(con: duckdb.DuckDBPyConnection, audit: Audit, limit: int) -> dict[str, list[dict[str, Any]]]:
     """{rule: rows} of every violated rule, first in order first, at most `limit` rows a rule.
 
     A row has row_id, resource, at, kind, writer, token, before and after of token, holder and status,
     `newer_token`, `newer_holder`, `newer_at` of the first newer grant or write before it, and `says`.
     """
-    found = {}
+    violated = [result.rule for result in audit.results if result.status == "violated"]
+    return {rule.name: list(_rows(con, f"{rule.name} = 1", rule, limit)) for rule in violated}
+
+
+def every_finding(con: duckdb.DuckDBPyConnection, audit: Audit) -> Iterator[tuple[Result, dict[str, Any]]]:
+    """(result, row) of every row that broke a rule, as in `findings`, however many there are."""
     for result in audit.results:
         if result.status == "violated":
-            found[result.rule.name] = _rows(con, f"{result.rule.name} = 1", result.rule, limit)
-    return found
+            for row in _rows(con, f"{result.rule.name} = 1", result.rule, None):
+                yield result, row
+
+
+def broken_rows(con: duckdb.DuckDBPyConnection, audit: Audit) -> list[int]:
+    """The row ids of `every_finding`, each once."""
+    tests = " or ".join(f"{r.rule.name} = 1" for r in audit.results if r.status == "violated") or "false"
+    return [row_id for (row_id,) in con.execute(f"select row_id from verdicts where {tests}").fetchall()]
 
 
 def undecided(con: duckdb.DuckDBPyConnection, rule: str, limit: int) -> list[dict[str, Any]]:
     """Rows that the rule could not decide, as in `findings` but without a sentence."""
-    return _rows(con, f"{rule} = -1", None, limit)
+    return list(_rows(con, f"{rule} = -1", None, limit))
 
 
 _SHOWN = (
@@ -103,9 +115,9 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: int | None) -> list[dict[str, Any]]:
+def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: int | None) -> Iterator[dict[str, Any]]:
     shown = ", ".join(f'history."{name}"' for name in _SHOWN)
-    relation = con.sql(f"""
+    answer = con.execute(f"""
         with shown as (
             select verdicts.row_id, coalesce(history.lease, history.resource) as lease_key, {shown}
             from verdicts join history on history.rowid = verdicts.row_id
@@ -125,9 +137,11 @@ def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: i
             newer.first.token as newer_token, newer.first.holder as newer_holder, newer.first."at" as newer_at
         from shown left join newer on newer.row_id = shown.row_id
         order by shown.order_scope, shown.order_key, shown.row_id""")
-    names = relation.columns
-    rows = [dict(zip(names, values, strict=True)) for values in relation.fetchall()]
-    return [row | {"says": sentence(rule, row)} if rule else row for row in rows]
+    names = [d[0] for d in answer.description or ()]
+    while batch := answer.fetchmany(10_000):
+        for values in batch:
+            row = dict(zip(names, values, strict=True))
+            yield row | {"says": sentence(rule, row)} if rule else row
 
 
 def sentence(rule: Rule, row: dict[str, Any]) -> str:

@@ -227,7 +227,7 @@ def _set_aside_records(con: duckdb.DuckDBPyConnection, files: Sequence[File]) ->
     wanted: dict[str, set[str]] = {}
     for path, event, _ in rows:
         wanted.setdefault(path, set()).add(event or "")
-    found = {path: unwrap.find(Path(path), events) for path, events in wanted.items()}
+    found = {path: unwrap.find(Path(path), events, raw=True) for path, events in wanted.items()}
     for path, event, fault in rows:
         line, index, raw = found[path].get(event, (None, "", b""))
         aside.append(SetAside(places.of(path, line, index), fault, raw))

@@ -192,8 +192,8 @@ def event_of(raw: str) -> str | None:
     return match[2].decode() if match else None
 
 
-def find(path: Path, wanted: set[str]) -> dict[str, tuple[int, str, bytes]]:
-    """{id: (line, "#index" or "", raw line)} of the records with these event ids or sequence numbers.
+def find(path: Path, wanted: set[str], *, raw: bool = False) -> dict[str, tuple[int, str, bytes]]:
+    """{id: (line, "#index" or "", the line if `raw`)} of the records with these event ids or sequence numbers.
 
     Looked up only for rows that are shown, since reading keeps no line numbers. `index` counts the
     records of a line that holds several.
@@ -208,7 +208,7 @@ def find(path: Path, wanted: set[str]) -> dict[str, tuple[int, str, bytes]]:
                 name = match[2].decode("utf-8", "replace")
                 if name in wanted and name not in found:
                     here.setdefault(name, (match[1], counts[match[1]]))
-            found |= {name: (number, f"#{n}" if counts[of] > 1 else "", line[:RAW]) for name, (of, n) in here.items()}
+            found |= {name: (number, f"#{n}" if counts[of] > 1 else "", line[:RAW] if raw else b"") for name, (of, n) in here.items()}
             if len(found) == len(wanted):
                 break
     return found

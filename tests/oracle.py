@@ -558,11 +558,11 @@ def rejected_stale(r: Row) -> Value:
         return None
     if _own_attempt(r):
         return 0
-    if not _no_known_reason(r):
+    if r.reason in ("newer_token", "terminal", "duplicate"):
         return int(r.reason == "newer_token")
     # reading: a null token is not known, also where `fenced` is false.
     if r.token is None or _held(r) is None:
-        return -1
+        return -1 if _no_known_reason(r) else 0
     return int(less(r.token, _held(r)))
 
 

@@ -277,7 +277,7 @@ RULES = (
         "stale writes were refused: the protection works",
         case="rejection of anything but a grant",
         broken="reason newer_token, or a token lower than the one held: `before_token`, else `current_token`, "
-        "else (with order) the highest granted earlier; never an own attempt or another known reason",
+        "else (with order) the highest granted earlier; never an own attempt, or reason terminal or duplicate",
         undecided="no known reason, and the token presented or the one held is not known",
         needs=("outcome", "token|reason"),
         says="{who} was refused with {token}: {held} was held",

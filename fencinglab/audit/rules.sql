@@ -209,9 +209,9 @@ ordered_verdicts as (
         end as token_went_back,
         case
             when decision <> 'rejected' or kind = 'grant' then null
-            when own_attempt or reason in ('expired', 'terminal', 'duplicate', 'not_held') then 0
+            when own_attempt or reason in ('terminal', 'duplicate') then 0
             when reason = 'newer_token' or token < held_token then 1
-            when token >= held_token then 0
+            when token >= held_token or reason in ('expired', 'not_held') then 0
             else -1
         end as rejected_stale
     from known

@@ -79,7 +79,7 @@ def examine(
             processes = evidence.processes(con)
             command = request.command
             if request.redact:
-                log, command = _redacted(con, log, command, request)
+                log, command = _redacted(con, log, request)
             built = report.build(con, log, judged, processes=processes, command=command, options=dict(request.options))
             told = con.execute("select distinct resource from history order by resource").fetchall()
             yield Examination(
@@ -87,9 +87,7 @@ def examine(
             )
 
 
-def _redacted(
-    con: duckdb.DuckDBPyConnection, log: read.Log, command: Sequence[str], request: Request
-) -> tuple[read.Log, tuple[str, ...]]:
+def _redacted(con: duckdb.DuckDBPyConnection, log: read.Log, request: Request) -> tuple[read.Log, tuple[str, ...]]:
     """Every identity replaced by a number of its first appearance: in the table `history`, file names and the command.
 
     It is done once and below everything that is drawn or written, so that nothing above can leak one.
@@ -116,14 +114,14 @@ def _redacted(
     con.executemany("insert into renamed values (?, ?)", list(names.items()))
     con.execute("""update history set source = pseudonym || substr(source, length(name) + 1) from renamed
         where starts_with(source, name || ':')""")
-    hidden = {*request.logs, request.filters.resource, request.filters.key_prefix}
+    command = ["fencinglab", "audit", *names.values(), *report.words(request.options)]
     return (
         log._replace(
             files=tuple(f._replace(name=names[f.name]) for f in log.files),
             paths=tuple(f._replace(name=names.get(f.name, "file")) for f in log.paths),
             set_aside=tuple(a._replace(source=renamed(a.source)) for a in log.set_aside),
         ),
-        tuple("(redacted)" if word in hidden or "/" in word or "\\" in word else word for word in command),
+        tuple(command),
     )
 
 
@@ -131,6 +129,8 @@ def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
     """The request that options say in the words of the command line; a word that is not allowed is a UsageError."""
     maps = [m.strip() for m in re.split(r"[,;](?=\s*\w+=|[^,;=]*\.toml)", options.get("map", "")) if m.strip()]
     toml = [m for m in maps if m.endswith(".toml") and "=" not in m]
+    if len(toml) > 1:
+        raise UsageError(f"--map names two files, {' and '.join(toml)}; keep one")
     spec = mapping.load(toml[0]) if toml else mapping.MappingSpec()
     fields = mapping.parse_fields(m for m in maps if m not in toml)
     order = options.get("order")

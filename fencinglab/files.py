@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -34,7 +35,7 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
     """
     affected = evidence.resources(done.con)
     contents: dict[str, str | Iterable[str]] = {
-        "report.json": json.dumps(done.report, ensure_ascii=False, indent=1) + "\n",
+        "report.json": json.dumps(done.report, indent=1) + "\n",
         "findings.csv": _csv(_FINDING, _findings(done)),
         "affected.csv": _csv(list(affected[0]) if affected else ["resource"], affected),
         "summary.md": screen.summary(done.report),
@@ -49,6 +50,11 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
             + "\n"
             for a in done.log.set_aside
         )
+    left = out / "private" / "set_aside.jsonl"
+    if "private/set_aside.jsonl" not in contents and left.exists():  # of an earlier run
+        left.unlink()
+        with contextlib.suppress(OSError):
+            left.parent.rmdir()
     return place(contents, out)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ SCHEMA = "fencinglab.audit/1"
 SHOWN = 20  # rows a rule in report.json; findings.csv has all of them
 WORST = 5  # resources whose history is drawn
 STEPS = 400  # rows of each
+LONGEST = 2_000  # characters of a text from the log
 
 
 def build(
@@ -50,7 +51,7 @@ def build(
         "schema": SCHEMA,
         "verdict": audit.verdict,
         "exit_code": audit.exit_code,
-        "headline": headline(audit, suspects, log, counters),
+        "headline": headline(audit, suspects, log, counters, options.get("skip", "")),
         "first": first(audit, found),
         "reasons": [{"name": name, "sentence": text} for name, text in audit.reasons],
         "entries": log.entries._asdict(),
@@ -113,7 +114,9 @@ def plain(value: Any) -> Any:
         return [plain(v) for v in value]
     if isinstance(value, datetime):
         return evidence.time_text(value)
-    if isinstance(value, bool | str | float) or value is None:
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
+    if isinstance(value, bool | float) or value is None:
         return value
     number = int(value)
     return number if abs(number) <= 1 << 53 else str(number)
@@ -125,17 +128,14 @@ def _place(con: duckdb.DuckDBPyConnection, log: read.Log, rows: list[dict[str, A
         row["source"] = placed.get(row.pop("row_id"), row["source"])
 
 
-def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int = 0) -> str:
+def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int = 0, skipped: str = "") -> str:
     """The first line of every rendering: the verdict in words that a tired person understands, naming nobody."""
     if audit.verdict == "violated":
         worst, *others = _failing(audit)
         more = f", and {len(others)} more {'rule' if len(others) == 1 else 'rules'} broken" if others else ""
         return f"Violated: {worst.rule.title}, {_times(worst.broken)}{more}."
     if audit.verdict == "holds":
-        idle = [r.rule.name for r in audit.results if r.rule.core and r.status == "idle"]
-        untested = f" Not put to the test here: {', '.join(idle)}." if idle else ""
-        safe = f"Holds: none of {audit.exercised:,} writes after a grant came from a worker that had lost its lease."
-        return safe + untested
+        return _holds(audit, [r.rule.name for r in audit.results if r.rule.core and r.rule.name in skipped.split(",")])
     why = _why_open(audit, log, counters)
     if suspects:
         count = len(suspects)
@@ -143,6 +143,20 @@ def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counte
         first_look = f"{count:,} {noun} changed hands and {was} written afterwards: look at {these} first."
         return f"No proof either way: {why}. {first_look}"
     return f"No proof either way: {why}."
+
+
+def _holds(audit: Audit, skipped: list[str]) -> str:
+    idle = [r.rule.name for r in audit.results if r.rule.core and r.status == "idle"]
+    untested = f" Not put to the test here: {', '.join(idle)}." if idle else ""
+    weaker = next((r for r in audit.results if r.status == "violated" and r.group != r.rule.group), None)
+    if weaker:
+        what = f"{weaker.rule.title}, {_times(weaker.broken)}, before the newer holder's first write"
+        return f"Holds only by --require order, which lets this through: {what}.{untested}"
+    if skipped:
+        return f"Holds without what was skipped: {', '.join(skipped)}.{untested}"
+    return (
+        f"Holds: none of {audit.exercised:,} writes after a grant came from a worker that had lost its lease.{untested}"
+    )
 
 
 def first(audit: Audit, found: dict[str, list[dict[str, Any]]]) -> str | None:
@@ -192,13 +206,20 @@ def _command(
     log: read.Log, line: dict[str, Any], found: dict[str, list[dict[str, Any]]], options: dict[str, str]
 ) -> str:
     """The command that shows the evidence of a line of the decision rule, or that would decide it."""
-    words = ["fencinglab", "audit", *(f.name for f in log.files[:3]), *(["…"] if len(log.files) > 3 else [])]
-    for name, value in options.items():
-        if name not in ("resource", "redact"):
-            for one in value.split(";") if name == "map" else [value]:
-                words += [f"--{name.replace('_', '-')}", *([] if value == "True" else [one])]
+    files = [*(f.name for f in log.files[:3]), *(["…"] if len(log.files) > 3 else [])]
+    said = words({name: value for name, value in options.items() if name not in ("resource", "redact")})
     rows = [row for name in line["broken"] for row in found.get(name, [])]
-    return shlex.join([*words, *(["--resource", rows[0]["resource"]] if rows else [])])
+    shown = ["--resource", rows[0]["resource"]] if rows else []
+    return shlex.join(["fencinglab", "audit", *files, *said, *shown])
+
+
+def words(options: Mapping[str, str]) -> list[str]:
+    """The options as they are typed."""
+    typed = []
+    for name, value in options.items():
+        for one in value.split(";") if name == "map" else [value]:
+            typed += [f"--{name.replace('_', '-')}", *([] if value == "True" else [one])]
+    return typed
 
 
 def to_record(audit: Audit) -> list[dict[str, str]]:

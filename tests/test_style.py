@@ -10,7 +10,9 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize(
-    "tool", [["ruff", "check", "--no-cache"], ["ruff", "format", "--check", "--no-cache"], ["mypy", "--no-incremental"]], ids=" ".join
+    "tool",
+    [["ruff", "check", "--no-cache"], ["ruff", "format", "--check", "--no-cache"], ["mypy", "--no-incremental"]],
+    ids=" ".join,
 )
 def test_a_tool_finds_nothing(tool: list[str]) -> None:
     """Linter, formatter and type checker, as pyproject.toml sets them up, have nothing to say."""

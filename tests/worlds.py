@@ -1329,8 +1329,8 @@ def jobs(stores: Sequence[str] = STORES, token_of: Callable[[Table], Any] | None
 
 
 _DONE = ("--terminal", "DONE,FAILED")
-_STALE_OPEN = ("stale_write_accepted", "unfenced_write")
-_ORDER_OPEN = ("token_went_back", "token_shared", "holder_without_token", *_STALE_OPEN)
+_STALE_OPEN = ("token_went_back", "stale_write_accepted", "unfenced_write")
+_ORDER_OPEN = ("token_shared", "holder_without_token", *_STALE_OPEN)
 _ALL_OPEN = (*_ORDER_OPEN, "terminal_twice", "terminal_left")
 
 

@@ -34,7 +34,7 @@ TO_RECORD = {
     "order_key": Field("keep `dynamodb.SequenceNumber` of each record as text", "sequence"),
     "operation": Field("store the id of each operation: `SET operationId = :operation`", "operationId"),
     "alert": Field("store the alert's id: `SET alertId = :alert`", "alertId"),
-    "outcome": Field("a stream holds no refusals: log them in the worker", "result"),
+    "outcome": Field("a stream holds no refusals: log them in the worker", "decision"),
     "reason": Field("a stream holds no refusals: log them in the worker", "reason"),
     "before_image": Field("choose NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
     "after_image": Field("choose NEW_IMAGE or NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
@@ -53,7 +53,7 @@ RECORD = (
     ("worker", "who asked"),
     ("fencingToken", "the token that the request carried in its condition"),
     ("operationId", "a new id for each operation, kept when it is retried"),
-    ("result", "accepted, rejected (the condition failed) or unknown (no reply)"),
+    ("decision", "accepted, rejected (the condition failed) or unknown (no reply)"),
     ("storedToken", "of a refusal: the token in the item that came back (ALL_OLD)"),
     ("storedOwner", "of a refusal: the owner in that item"),
     ("status", "of an accepted write: the status afterwards"),
@@ -61,17 +61,17 @@ RECORD = (
 )
 SNIPPETS = {
     "python": """log.info(json.dumps({"time": now(), "resource": f"request-status/{request_id}", "action": "finish",
-    "worker": worker, "fencingToken": token, "operationId": operation_id, "result": result,
+    "worker": worker, "fencingToken": token, "operationId": operation_id, "decision": decision,
     "storedToken": stored.get("fencingToken"), "storedOwner": stored.get("leaseOwner"),
     "status": item.get("apiStatus"), "version": item.get("version")}, default=str))""",
     "javascript": """console.log(JSON.stringify({
   time: new Date().toISOString(), resource: `request-status/${requestId}`,
-  action: "finish", worker, fencingToken: String(token), operationId, result,
+  action: "finish", worker, fencingToken: String(token), operationId, decision,
   storedToken: stored?.fencingToken, storedOwner: stored?.leaseOwner,
   status: item?.apiStatus, version: item?.version}));""",
     "php": """error_log(json_encode(['time' => gmdate('Y-m-d\\TH:i:s\\Z'), 'resource' => "request-status/$requestId",
   'action' => 'finish', 'worker' => $worker, 'fencingToken' => (string) $token, 'operationId' => $operationId,
-  'result' => $result, 'storedToken' => $stored['fencingToken'] ?? null, 'storedOwner' => $stored['leaseOwner'] ?? null,
+  'decision' => $decision, 'storedToken' => $stored['fencingToken'] ?? null, 'storedOwner' => $stored['leaseOwner'] ?? null,
   'status' => $item['apiStatus'] ?? null, 'version' => $item['version'] ?? null]));""",
 }
 

@@ -46,9 +46,7 @@ _LAMBDA = "^(START|END|REPORT|INIT_START|INIT_REPORT|RESTORE_START|RESTORE_REPOR
 _SURROGATE = r"'\\u[dD][89a-fA-F][0-9a-fA-F]{2}', '\\ufffd', 'g'"
 _MACROS = f"""create or replace temp macro sound_json(t) as case when json_valid(t) then t
     when json_valid(regexp_replace(t, {_SURROGATE})) then regexp_replace(t, {_SURROGATE}) end"""
-_SCRATCH = (
-    "counted", "lines", "lines_files", "text_files", "records", "record_lines", "record_lines_files", *cells.TABLES,
-)  # fmt: skip
+_SCRATCH = ("counted", "lines", "lines_files", "text_files", "records", "record_lines", "record_lines_files")
 
 
 class _Look(NamedTuple):
@@ -101,7 +99,7 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
         made = mutations.rows(con, "log_lines", spec, again)
     [(lines, blank)] = con.execute("select sum(lines)::bigint, sum(blank)::bigint from counted").fetchall()
     con.execute("drop view entries")
-    con.execute("".join(f"drop table if exists {name};" for name in _SCRATCH))
+    con.execute("".join(f"drop table if exists {name};" for name in (*_SCRATCH, *cells.TABLES)))
     return made._replace(blank=blank, beside=lines - blank - made.records - len(made.set_aside))
 
 

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,8 +41,10 @@ FIELDS: dict[str, Field] = {
         "what is protected (a stream has it in its keys)",
         (
             ("resource", "resourceId"),
-            ("job", "jobId", "requestId", "reportId", "documentId", "item", "itemId"),
-            ("key", "id"),
+            ("job", "jobId", "reportId", "documentId", "item", "itemId"),
+            ("requestId",),  # after the others: a Lambda logs one of its own
+            ("key",),
+            ("id",),
         ),
         stream=False,
     ),
@@ -51,7 +54,8 @@ FIELDS: dict[str, Field] = {
     ),
     "at": Field(
         "the receiver's time",
-        (("@timestamp", "timestamp", "time", "ts", "at"), ("asctime", "datetime", "eventTime", "date")),  # (g)
+        # (g)
+        (("@timestamp",), ("timestamp",), ("time",), ("ts", "at"), ("asctime", "datetime", "eventTime", "date")),
         stream=False,
     ),
     "sent_at": Field("the sender's time", (("sentAt", "sent", "requestedAt"),), stream=False),
@@ -62,7 +66,7 @@ FIELDS: dict[str, Field] = {
     ),
     "writer": Field(
         "who mutated; in an item the attribute in which every write stores its name",
-        (("writtenBy", "writer"), ("worker", "workerId", "workerName"), ("actor", "client", "clientId")),
+        (("writtenBy", "writer"), ("worker",), ("workerId", "workerName"), ("actor", "client", "clientId")),
     ),
     "token": Field(
         "the fencing token: of the item in a stream, presented by the mutation in a log line",
@@ -101,18 +105,18 @@ FIELDS: dict[str, Field] = {
         "a counter that every mutation raises",
         (("version", "itemVersion", "revision"), ("leaseCounter",), ("recordVersionNumber",)),  # (c) (b)
     ),
+    "decision": Field(
+        "the receiver's word", (("decision",), ("result",), ("errorCode",), ("error",)), stream=False
+    ),
     "value": Field(
         "the result (several fields: A,B)",
-        (("responseHash", "resultHash", "result", "artifactKey", "artifact", "checksum"),),
+        (("responseHash", "resultHash", "artifactKey", "artifact", "checksum"), ("result",)),
     ),
     "next_poll": Field(
         "when the resource is looked at next", (("nextPollAt", "nextPoll", "nextAttemptAt", "nextRunAt"),), line=False
     ),
     "operation": Field("the id of one operation", (("operationId", "opId", "idempotencyKey"),)),
     "alert": Field("the id of the alert raised", (("alertId",),)),
-    "decision": Field(
-        "the receiver's word", (("decision",), ("result", "outcome", "errorCode", "error")), stream=False
-    ),
     "reason": Field("why it was refused", (("reason", "rejectReason"),), stream=False),
     "outcome": Field("what the sender learned", (("outcome",),), stream=False),
     "fenced": Field("whether a token was presented at all", (("fenced",),), stream=False),
@@ -234,7 +238,7 @@ def parse_duration(text: str, option: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h|d)", text.strip())
     if not match:
         raise UsageError(f"{option} {text}: write a time such as 500ms, 30s, 5m, 12h or 7d")
-    return round(float(match[1]) * _UNITS[match[2]])
+    return round(Decimal(match[1]) * _UNITS[match[2]])
 
 
 def duration_text(microseconds: int) -> str:
@@ -243,18 +247,31 @@ def duration_text(microseconds: int) -> str:
     return f"{microseconds // _UNITS[unit]}{unit if microseconds else 's'}"
 
 
+# What a TOML file may hold, and of what type.
+_KEYS = {
+    "map": dict, "terminal": list, "rising": list, "protect": list, "order": str, "retention": str, "skew": str,
+}  # fmt: skip
+
+
 def load(path: str | Path) -> MappingSpec:
-    """The mapping of a TOML file as `save` writes it; an unknown key is a UsageError that names it."""
+    """The mapping of a TOML file as `save` writes it; anything else in it is a UsageError that names it."""
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"--map {path}: no such file") from None
+    except OSError as error:
+        raise UsageError(f"--map {path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"--map {path}: not a TOML file: {error}") from None
-    allowed = ("map", "terminal", "rising", "protect", "order", "retention", "skew")
-    for key in table:
-        if key not in allowed:
-            raise UsageError(f"--map {path}: unknown key `{key}`; allowed: {', '.join(allowed)}")
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise UsageError(f"--map {path}: unknown key `{key}`; allowed: {', '.join(_KEYS)}")
+        texts = not isinstance(value, list) or all(isinstance(item, str) for item in value)
+        if not isinstance(value, _KEYS[key]) or not texts:
+            kind = {dict: "a table", list: "a list of texts", str: "a text"}[_KEYS[key]]
+            raise UsageError(f"--map {path}: `{key}` must be {kind}, not {value!r}")
+        if key == "order" and value != "lines":
+            raise UsageError(f"--map {path}: `order` must be `lines`, not {value!r}; a field is order_key in [map]")
     named = table.get("map", {})
     fields = parse_fields(f"{k}={','.join(v) if isinstance(v, list) else v}" for k, v in named.items())
     return MappingSpec(
@@ -273,7 +290,10 @@ def save(spec: MappingSpec, path: str | Path) -> None:
     lines = [f"# fencinglab audit LOG --map {Path(path).name}"]
     lines += [f"{key} = {_toml(value)}" for key, value in settings(spec).items()]
     lines += ["", "[map]", *(f"{key} = {_toml(name)}" for key, name in spec.fields.items())]
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    try:
+        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--save-map {path} cannot be written ({error.strerror}); name a place that you own") from None
 
 
 def settings(spec: MappingSpec) -> dict[str, str | list[str]]:

@@ -75,8 +75,8 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
         one = given[0] if len(given) == 1 else f"coalesce({', '.join(given)})"
         if not given:
             continue
-        if column == "resource" and len(given) > 1:
-            made[column] = f"concat_ws('/', {', '.join(given)})"
+        if column == "resource" and len(given) > 1:  # null where one of them is
+            made[column] = " || '/' || ".join(given)
         elif column == "value":
             joined = ", chr(31), ".join(given)
             made[column] = f"case when {one} is not null then keyed({text(key)}, concat({joined})) end"

@@ -61,7 +61,7 @@ select
         + 16 * (at_unit = 'text' and at_time is not null and not ends_with(clock, 'Z')
             and not regexp_matches(clock, '(UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)$'))::utinyint
         + 32 * (events and not known)::utinyint)::utinyint as remarks,
-    case
+    case  -- a reason shows numbers, never another text
         when fault is not null or not reports then fault
         when resource is null then nameless
         when number is null and not identity and token is not null then 'token ' || case
@@ -77,7 +77,8 @@ select
         when number >= 9007199254740992 and contains(token, '.') and not identity
             then 'token ' || left(token, 60) || ' is a float beyond 2^53: its last digits are rounded'
         when order_by = 'key' and not regexp_full_match(order_key, '[0-9]{1,40}')
-            then 'sequence number ' || left(order_key, 60) || ' is not 1 to 40 digits (rounded by a spreadsheet or a JSON library?)'
+            then 'sequence number ' || case when regexp_full_match(order_key, '[0-9.,eE+-]+') then left(order_key, 60) || ' ' else '' end
+                || 'is not 1 to 40 digits (rounded by a spreadsheet or a JSON library?)'
     end as fault,
     resource,
     coalesce(lease, resource) as lease,

@@ -34,6 +34,9 @@ class Filters(NamedTuple):
     resource: str | None = None
 
 
+EVERYTHING = Filters()
+
+
 class Entries(NamedTuple):
     """Where every entry went."""
 
@@ -77,7 +80,7 @@ def read(
     work: Path,
     *,
     form: str | None = None,
-    filters: Filters = Filters(),
+    filters: Filters = EVERYTHING,
     stdin: BinaryIO | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Log:

@@ -39,15 +39,13 @@ def paths(files: Sequence[File]) -> str:
 
 def _opened(value: str) -> str:
     """SQL: the list of JSON values inside one JSON value; a record stays itself."""
-    inner = ", ".join(
-        f"""case json_type({value}, '$."{w}"') when 'VARCHAR' then [try_cast({value}->>'$."{w}"' as json)]
-            when 'ARRAY' then from_json({value}->'$."{w}"', '["JSON"]') when 'OBJECT' then [{value}->'$."{w}"'] end"""
-        for wrapper in WRAPPERS
-        for w in dict.fromkeys((wrapper, wrapper.lower()))
-    )
+    names = ", ".join(text(w) for wrapper in WRAPPERS for w in dict.fromkeys((wrapper, wrapper.lower())))
+    wrapper = f"list_filter([{names}], lambda w: json_exists({value}, '$.' || w))[1]"
     return f"""case when json_type({value}) = 'ARRAY' then from_json({value}, '["JSON"]')
         when json_exists({value}, '$.dynamodb') then [{value}]
-        else coalesce({inner}, [{value}]) end"""
+        else list_transform([json_extract({value}, '$.' || {wrapper})], lambda held: case json_type(held)
+            when 'VARCHAR' then [try_cast(held->>'$' as json)] when 'ARRAY' then from_json(held, '["JSON"]')
+            when 'OBJECT' then [held] else [{value}] end)[1] end"""
 
 
 def records(source: str) -> str:
@@ -208,7 +206,8 @@ def find(path: Path, wanted: set[str], *, raw: bool = False) -> dict[str, tuple[
                 name = match[2].decode("utf-8", "replace")
                 if name in wanted and name not in found:
                     here.setdefault(name, (match[1], counts[match[1]]))
-            found |= {name: (number, f"#{n}" if counts[of] > 1 else "", line[:RAW] if raw else b"") for name, (of, n) in here.items()}
+            kept = line[:RAW] if raw else b""
+            found |= {name: (number, f"#{n}" if counts[of] > 1 else "", kept) for name, (of, n) in here.items()}
             if len(found) == len(wanted):
                 break
     return found

@@ -34,18 +34,16 @@ create or replace temp macro moment(t) as case time_unit(t)
     when 's' then make_timestamp(round(try_cast(t as double) * 1e6)::bigint)
     when 'ms' then make_timestamp(round(try_cast(t as double) * 1e3)::bigint)
     when 'us' then make_timestamp(round(try_cast(t as double))::bigint)
-    when 'ns' then make_timestamp((try_cast(t as hugeint) // 1000)::bigint)
+    when 'ns' then make_timestamp(try_cast(try_cast(t as hugeint) // 1000 as bigint))
     when 'text' then written_time(t) end;
-create or replace temp macro fingerprint(j) as
-    hash(list_sum(list_transform(string_split(translate(j, ':{{}}[]', ','), ','), lambda x: hash(x))));
-create or replace temp macro key_scalar(k, name) as coalesce(
-    k->>concat('$."', name, '".S'), k->>concat('$."', name, '".s'), k->>concat('$."', name, '".B'),
-    regexp_replace(coalesce(k->>concat('$."', name, '".N'), k->>concat('$."', name, '".n'),
-        k->>concat('$."', name, '"')), '[.]0+$', ''));
-create or replace temp macro key_text(k) as coalesce(
-    nullif(regexp_extract(k, '^\{{"[^"]*":\{{"S":"([^"\\|]*)"\}}\}}$', 1), ''),
-    nullif(array_to_string(list_transform(list_sort(json_keys(k)),
-        lambda name: replace(key_scalar(k, name), '|', '\|')), '|'), ''));
+create or replace temp macro fingerprint(j) as case when j is not null then
+    hash(list_sum(list_transform(string_split(translate(j, ':{{}}[]', ','), ','), lambda x: hash(x)))) end;
+create or replace temp macro key_scalar(v) as coalesce(
+    v->>'$.S', v->>'$.s', v->>'$.B', v->>'$.b',
+    regexp_replace(coalesce(v->>'$.N', v->>'$.n', v->>'$'), '^(-?[0-9]+)[.]0+$', '\1'));
+create or replace temp macro key_text(k) as
+    nullif(array_to_string(list_transform(list_sort(map_entries(try_cast(try_cast(k as json) as map(varchar, json)))),
+        lambda e: replace(key_scalar(e.value), '|', '\|')), '|'), '');
 create or replace temp macro item_key(resource) as substr(resource, instr(resource, '/') + 1);
 create or replace temp macro keyed(key, t) as left(md5(key || t), 12);
 """

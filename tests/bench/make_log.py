@@ -23,7 +23,7 @@ FILES, SMALL_FILES = 8, 10_000
 LEASE, BEGIN, SPAN = 60, 1_772_442_000, 5 * 86_400
 HOT = 0.02  # the share of one key
 TWICE = 0.005  # the share of records that are delivered twice
-GOES_ON = 0.4435  # how often another round of polling follows: with it 13% of records have a key of their own
+GOES_ON = 0.448  # how often another round of polling follows: with it 13% of records have a key of their own
 INJECTED = ("stale_write_accepted", "token_went_back", "unfenced_write")  # each once a chunk
 CHUNK = 50_000  # records made at a time
 ARN = "arn:aws:dynamodb:eu-central-1:123456789012:table/request-status/stream/2026-02-27T08:15:00.000"
@@ -105,19 +105,20 @@ def _life(rng: random.Random, wrong: str, endless: bool) -> Iterator[Change]:
     item: State = {"apiStatus": "QUEUED", "attempt": 0, "nextPollAt": int(now), "version": 1, "writtenBy": "uploader"}
     token, owner = 0, ""
 
-    def step(least: float, most: float, **changes: Any) -> Change:
-        """A write of the holder under its token."""
+    def step(least: float, most: float, leased: bool = False, **changes: Any) -> Change:
+        """A write of the holder under its token, some seconds later; `leased`, the lease runs anew from then."""
         nonlocal now, item
         now += least + rng.random() * (most - least)
         item = item | {"version": item["version"] + 1, "writtenToken": token, "writtenBy": owner} | changes
+        if leased:
+            item["leaseExpiresAt"] = int(now) + LEASE
         item = {name: value for name, value in item.items() if value is not None}
         return now, item
 
     def acquire(least: float, most: float) -> Change:
         nonlocal token, owner
         token, owner = token + 1, rng.choice([name for name in WORKERS if name != owner])
-        until = int(now + most) + LEASE
-        return step(least, most, leaseOwner=owner, fencingToken=token, leaseExpiresAt=until)
+        return step(least, most, leased=True, leaseOwner=owner, fencingToken=token)
 
     def respond() -> Change:
         return step(1, 4, apiStatus="PROCESSING", responseHash=_hash(rng), attempt=item["attempt"] + 1)
@@ -128,7 +129,7 @@ def _life(rng: random.Random, wrong: str, endless: bool) -> Iterator[Change]:
         stale = owner
         yield respond()
         if rng.random() < 0.3:
-            yield step(10, 20, leaseExpiresAt=int(now) + 20 + LEASE)
+            yield step(10, 20, leased=True)
         crashes = wrong or rng.random() < 0.2
         if not crashes:
             yield step(1, 3, nextPollAt=int(now) + 30)

@@ -1,0 +1,311 @@
+"""From the user's words to a report: what the words mean, and that nobody healthy is accused."""
+
+from __future__ import annotations
+
+import functools
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import worlds
+
+from fencinglab.audit import advice
+from fencinglab.audit.audit import Declared
+from fencinglab.audit.rules import RULES
+from fencinglab.errors import InputError, UsageError
+from fencinglab.examine import audit_logs, examine, request_of
+from fencinglab.logs.mapping import MappingSpec
+from fencinglab.logs.read import Filters
+
+NAMES = [rule.name for rule in RULES]
+CORE = {rule.name for rule in RULES if rule.core}
+OPEN = ("unknown", "not_visible")
+
+
+def report_of(folder: Path, files: Mapping[str, str], options: Sequence[str] = ()) -> dict[str, Any]:
+    """The report of these files, options as on the command line."""
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    words = {
+        name.removeprefix("--").replace("-", "_"): value
+        for name, value in zip(options[::2], options[1::2], strict=True)
+    }
+    return audit_logs([str(folder / name) for name in files], **words)
+
+
+def statuses(report: dict[str, Any]) -> dict[str, set[str]]:
+    """The rules by status, but for those that hold."""
+    found: dict[str, set[str]] = {}
+    for rule in report["rules"]:
+        found.setdefault(rule["status"], set()).add(rule["name"])
+    found.pop("holds", None)
+    return found
+
+
+# --- nobody healthy is accused
+
+REFUSALS = {"went_on_after_rejection", "rejected_stale", "rejected_late", "rejected_done", "own_success_rejected"}
+STREAM = {  # what a whole healthy stream does not show, or puts to no test
+    "not_visible": REFUSALS, "not_applicable": {"state_went_back"}, "idle": {"scopes_mixed"}, "unknown": {"alert_twice"},
+}  # fmt: skip
+LINES = {
+    "not_visible": {"tokens_as_text", "chain_broken"}, "not_applicable": {"state_went_back"}, "unknown": {"alert_twice"},
+    "idle": {"token_restarted", "ttl_removed_live", "went_on_after_rejection"}, "violated": {"rejected_late"},
+}  # fmt: skip
+NO_TOKEN = STREAM | {
+    "unknown": {
+        "token_went_back",
+        "stale_write_accepted",
+        "unfenced_write",
+        "operation_twice",
+        "alert_twice",
+        "unfenced_delete",
+    }
+}
+NO_STATUS = {"terminal_twice", "terminal_left", "ttl_removed_live", "work_after_terminal", "rejected_done"}
+HOLDS = "Holds: none of {} writes after a grant came from a worker that had lost its lease."
+NO_PROOF = "No proof either way: the stream does not say which token a write carried. {} changed hands and were written afterwards: look at these first."
+
+PINNED: dict[str, tuple[int, str, dict[str, set[str]]]] = {
+    "a written token is stored": (0, HOLDS.format(27), STREAM),
+    "no written token is stored": (3, NO_PROOF.format("3 resources"), NO_TOKEN),
+    "a version is stored, no written token": (3, NO_PROOF.format("3 resources"), NO_TOKEN),
+    "completed items are removed by TTL": (0, HOLDS.format(27), STREAM),
+    "failed acquires in JSON lines": (0, HOLDS.format(23), LINES),
+    "tokens are quoted in JSON lines": (0, HOLDS.format(23), LINES),
+    "tokens are quoted in CSV": (0, HOLDS.format(23), LINES),
+    "tokens are UUIDs": (3, NO_PROOF.format("3 resources"), {
+        "not_visible": REFUSALS, "not_applicable": {"state_went_back"},
+        "unknown": {"token_went_back", "stale_write_accepted", "token_shared", "holder_without_token", "unfenced_write",
+                    "image_went_back", "token_restarted", "alert_twice", "tokens_as_text", "scopes_mixed"},
+    }),
+    "NEW_IMAGE": (0, HOLDS.format(27), STREAM | {"not_visible": REFUSALS | {"chain_broken"}}),
+    "images are not typed": (0, HOLDS.format(27), STREAM | {"unknown": {"alert_twice", "tokens_as_text"}}),
+    "an item that others touch": (0, HOLDS.format(18), STREAM | {"idle": {"scopes_mixed", "token_restarted", "ttl_removed_live"}}),
+    "a leader election without statuses": (0, HOLDS.format(29), {
+        "not_visible": REFUSALS - {"rejected_done"}, "not_applicable": NO_STATUS | {"state_went_back"},
+        "idle": {"scopes_mixed"}, "unknown": {"alert_twice"},
+    }),
+}  # fmt: skip
+BESIDE = {
+    "an item that others touch": lambda: worlds.Case(
+        {"log": worlds.stream(worlds.shared_item())}, ("--terminal", "EXPORTED"), 0
+    ),
+    "a leader election without statuses": lambda: worlds.Case(
+        {"log": worlds.stream(worlds.leader_election())}, ("--terminal", "none"), 0
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    """A healthy log and its report, made once."""
+
+    @functools.cache
+    def of(name: str) -> tuple[worlds.Case, dict[str, Any]]:
+        case = (worlds.HEALTHY | BESIDE)[name]()
+        return case, report_of(tmp_path_factory.mktemp("healthy"), case.files, case.options)
+
+    return of
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_what_a_healthy_log_prints(healthy, name):
+    """The verdict, the sentence and the status of every rule of each healthy log are exactly these."""
+    _, report = healthy(name)
+    code, headline, expected = PINNED[name]
+
+    assert (report["exit_code"], report["headline"]) == (code, headline)
+    assert statuses(report) == expected
+    assert report["verdict"] == ("inconclusive" if code else "holds")
+
+
+@pytest.mark.parametrize("name", worlds.HEALTHY)
+def test_no_healthy_log_is_accused(healthy, name):
+    """No unsafe rule and no window is found in a healthy log, and what stays open is what the log cannot show."""
+    case, report = healthy(name)
+
+    assert [r["name"] for r in report["rules"] if r["status"] == "violated" and r["class"] not in ("cost",)] == []
+    assert report["exit_code"] == case.exit_code
+    assert {r["name"] for r in report["rules"] if r["core"] and r["status"] in OPEN} == set(case.unknown)
+
+
+def test_the_same_write_is_found_with_a_version(tmp_path):
+    """A stale worker that wrote without condition and token is not cleared: no proof, with the attribute to add; with a version, the row."""
+    options = ["--terminal", "DONE,FAILED"]
+    silent = report_of(tmp_path, {"silent": worlds.stream(worlds.no_written_token(()))}, options)
+    versioned = report_of(tmp_path, {"versioned": worlds.stream(worlds.no_written_token(("version",)))}, options)
+    [unfenced] = [r for r in versioned["rules"] if r["name"] == "unfenced_write"]
+
+    assert (silent["verdict"], silent["exit_code"]) == ("inconclusive", 3)
+    assert {"import-jobs/job-32", "import-jobs/job-34"} <= {row["resource"] for row in silent["suspects"]}
+    assert any("writtenToken" in item["stream"] for item in silent["to_record"])
+    assert (versioned["verdict"], versioned["exit_code"], unfenced["count"]) == ("violated", 1, 1)
+    assert [row["resource"] for row in unfenced["rows"]] == ["import-jobs/job-34"]
+
+
+# --- the log record that the report asks for
+
+RECORD = [name for name, _ in advice.RECORD]
+
+
+def documented(fenced: bool) -> str:
+    """A log of nothing but the documented record: two workers, a takeover, a late writer who is refused, or is not."""
+    lines: list[dict[str, Any]] = []
+
+    def line(action: str, worker: str, token: int, accepted: bool = True, status: str = "RUNNING") -> None:
+        number = len(lines) + 1
+        given = {
+            "time": worlds.clock(worlds.BASE + 10 * number), "resource": "request-status/r-1", "action": action, "worker": worker,
+            "fencingToken": token, "operationId": f"op-{number}",
+            "decision": "accepted" if accepted else "rejected", "storedToken": None if accepted else 2,
+            "storedOwner": None if accepted else "b", "status": status if accepted else None, "version": number if accepted else None,
+        }  # fmt: skip
+        lines.append({name: given[name] for name in RECORD if given.get(name) is not None})
+
+    line("acquire", "a", 1, status="QUEUED")
+    line("write", "a", 1)
+    line("acquire", "b", 2)
+    line("write", "b", 2)
+    line("write", "a", 1, accepted=not fenced)
+    line("finish", "b", 2, status="DONE")
+    line("release", "b", 2, status="DONE")
+    return worlds.lines(lines)
+
+
+def test_the_documented_record_is_recognised(tmp_path):
+    """Every field of the log record that the report asks for is recognised without a word, for what it means there."""
+    report = report_of(tmp_path, {"log": documented(fenced=True)}, ["--terminal", "DONE"])
+    mapped = report["mapping"]["log-lines"]["fields"]
+
+    assert set(mapped.values()) >= {*RECORD}
+    assert {
+        "kind": "action",
+        "writer": "worker",
+        "token": "fencingToken",
+        "decision": "decision",
+    }.items() <= mapped.items()
+    assert report["counts"]["grants"] == 2
+
+
+@pytest.mark.parametrize(("fenced", "code"), [(True, 0), (False, 1)])
+def test_the_documented_record_answers_every_core_rule(tmp_path, fenced, code):
+    """A log of these records is decided: no core rule stays open, a healthy one holds, a stale write is found."""
+    options = ["--terminal", "DONE", "--order", "lines"]
+    report = report_of(tmp_path, {"log": documented(fenced)}, options)
+
+    assert [r["name"] for r in report["rules"] if r["core"] and r["status"] in OPEN] == []
+    assert report["exit_code"] == code
+
+
+@pytest.mark.parametrize("language", advice.SNIPPETS)
+def test_the_snippets_write_the_documented_record(language):
+    """Each snippet writes every field of the record, and the same names."""
+    assert not [name for name in RECORD if name not in advice.SNIPPETS[language]]
+
+
+# --- what the words mean
+
+SAID: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "nothing": ({}, {"mapping": MappingSpec(), "declared": Declared(), "filters": Filters(), "form": None, "redact": False}),
+    "fields": ({"map": "token=a;holder=b"}, {"mapping": MappingSpec(fields={"token": "a", "holder": "b"})}),
+    "fields as a notebook says them": ({"map": "token=a, holder=b"}, {"mapping": MappingSpec(fields={"token": "a", "holder": "b"})}),
+    "several fields of one column": ({"map": "value=a,b;token=c"}, {"mapping": MappingSpec(fields={"value": "a,b", "token": "c"})}),
+    "statuses": ({"terminal": "A, B,"}, {"mapping": MappingSpec(terminal=("A", "B"))}),
+    "no status": ({"terminal": "none"}, {"mapping": MappingSpec(terminal=()), "declared": Declared(no_terminal=True)}),
+    "rising": ({"rising": "a,b"}, {"mapping": MappingSpec(rising=("a", "b")), "declared": Declared(rising=True)}),
+    "protected": ({"protect": "a"}, {"mapping": MappingSpec(protect=("a",))}),
+    "times": (
+        {"retention": "7d", "skew": "500ms"}, {"mapping": MappingSpec(retention=604_800_000_000, skew=500_000)}),
+    "order": ({"order": "lines"}, {"mapping": MappingSpec(order="lines")}),
+    "filters": (
+        {"since": "1", "until": "2", "key_prefix": "k", "resource": "r"}, {"filters": Filters("1", "2", "k", "r")}),
+    "what counts": (
+        {"skip": "alert_twice,token_shared", "fail_on": "window,cost", "require": "order", "accept": "unknown", "require_exercised": "True"},
+        {"declared": Declared(skip=frozenset({"alert_twice", "token_shared"}), fail_on=frozenset({"window", "cost"}),
+                              require_order=True, require_exercised=True, accept=frozenset({"unknown"}))}),
+    "format": ({"format": "csv"}, {"form": "csv"}),
+    "redact": ({"redact": "True"}, {"redact": True}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "expected"), SAID.values(), ids=SAID)
+def test_words_become_a_request(words, expected):
+    """Options mean the same for the command line and for a notebook; what was not said is not declared."""
+    request = request_of(["log"], words)
+
+    assert {name: getattr(request, name) for name in expected} == expected
+    assert request.logs == ("log",)
+
+
+def test_a_mapping_file_and_options(tmp_path):
+    """A mapping file may stand among the fields, in any place; options count more."""
+    path = tmp_path / "a b.toml"
+    path.write_text('terminal = ["X"]\nskew = "1s"\n[map]\ntoken = "t"\nholder = "h"\n', encoding="utf-8")
+    for said in (f"{path};token=u", f"token=u;{path}", f"token=u, {path}"):
+        spec = request_of(["log"], {"map": said, "terminal": "Y"}).mapping
+        assert spec == MappingSpec(fields={"token": "u", "holder": "h"}, terminal=("Y",), skew=1_000_000), said
+
+
+def test_a_declaration_in_a_file_counts(tmp_path):
+    """What a mapping file declares is declared: nothing final, fields that may only rise."""
+    path = tmp_path / "map.toml"
+    path.write_text('terminal = []\nrising = ["a"]\n', encoding="utf-8")
+    declared = request_of(["log"], {"map": str(path)}).declared
+
+    assert (declared.no_terminal, declared.rising) == (True, True)
+
+
+def test_reports_for_a_notebook(tmp_path):
+    """`audit_logs` takes text, drops what is empty, and raises what the command line would exit 2 for."""
+    path = tmp_path / "log.jsonl"
+    path.write_text(worlds.stream(worlds.jobs()), encoding="utf-8")
+    report = audit_logs([str(path)], terminal="DONE", map="", since="", redact=False)
+
+    assert report["options"] == {"terminal": "DONE"}
+    assert report["command"] == f"fencinglab audit {path} --terminal=DONE"
+    with pytest.raises(UsageError, match="--skip nothing: allowed: "):
+        audit_logs([str(path)], skip="nothing")
+    with pytest.raises(InputError, match="no such file"):
+        audit_logs([str(tmp_path / "nowhere")])
+
+
+def test_reports_are_json(tmp_path):
+    """A report is JSON types only, and survives being written; tokens beyond 2^53 are text, times are ISO text in UTC."""
+    records = [json.loads(line.replace('"fencingToken":{"N":"', '"fencingToken":{"N":"9007199254740993')) for line in
+               worlds.stream(worlds.broken_takeover()).splitlines()]  # fmt: skip
+    report = report_of(tmp_path, {"log": worlds.stream(records)}, ["--terminal", "DONE"])
+    rows = [row for rule in report["rules"] for row in rule["rows"]]
+
+    assert json.loads(json.dumps(report)) == report
+    assert any(
+        isinstance(row["after_token"], str) and row["after_token"].startswith("9007199254740993") for row in rows
+    )
+    assert all(row["at"].endswith("Z") for row in rows)
+
+
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
+    """The work folder is gone when the examination ends, also after an error."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    path = tmp_path / "log.jsonl"
+    path.write_text(worlds.stream(worlds.jobs(), "pretty")[:-300], encoding="utf-8")
+    with examine(request_of([str(path)], {})) as done:
+        assert any((tmp_path / "tmp").iterdir())
+    with pytest.raises(InputError):
+        audit_logs([str(path)], map="token=nothing")
+
+    assert done.report["entries"]["set_aside"] == 1
+    assert [*(tmp_path / "tmp").iterdir()] == []
+
+
+def test_every_rule_is_reported(tmp_path):
+    """A report has every rule once, in its order, with title, class, cases and advice."""
+    report = report_of(tmp_path, {"log": worlds.stream(worlds.jobs())})
+
+    assert [rule["name"] for rule in report["rules"]] == NAMES
+    assert {rule["name"] for rule in report["rules"] if rule["core"]} == CORE
+    assert all(rule["title"] and rule["advice"] for rule in report["rules"])

@@ -1,0 +1,329 @@
+"""The files of an audit: whole or not at all, the same bytes again, inert, and without a name where that was asked."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import gzip
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import worlds
+from test_screen import ACTING, HOSTILE, hostile_lines, hostile_stream
+
+from fencinglab import cli, files, page
+
+NAMES = {"report.json", "findings.csv", "affected.csv", "summary.md", "report.html"}
+DONE = ("--terminal", "DONE,FAILED")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Audit files into a folder: the exit code, what was written (name -> text) and the screen."""
+    monkeypatch.chdir(tmp_path)
+
+    def of(logs: dict[str, str | bytes], *options: str, out: str = "out") -> tuple[int, dict[str, str], str]:
+        for name, content in logs.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        code = cli.main(["audit", *logs, "--out", out, *options])
+        screen = "".join(capsys.readouterr())
+        return code, contents(Path(out)), screen
+
+    return of
+
+
+@pytest.fixture
+def no_page(monkeypatch):
+    """Leave out the page, which takes longest, where it is not what is asked."""
+    monkeypatch.setattr(page, "html", lambda report: "")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every file below a folder, hidden ones too."""
+    return {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8") for p in folder.rglob("*") if p.is_file()}
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    return list(csv.DictReader(text.splitlines()))
+
+
+def broken_jobs() -> str:
+    """Ten jobs with a flaw each."""
+    return worlds.stream(worlds.broken_takeover())
+
+
+# --- what is written
+
+
+def test_five_files_are_written(run):
+    """A run writes its five files and nothing besides, says where, and leaves no trace of its work."""
+    code, written, screen = run({"log.jsonl": broken_jobs()}, *DONE)
+
+    assert code == 1
+    assert set(written) == NAMES
+    assert screen.splitlines()[-1] == "Written: " + ", ".join(
+        f"out/{n}" for n in ("report.json", "findings.csv", "affected.csv", "summary.md", "report.html")
+    )
+
+
+def test_findings_and_report_agree(run, no_page):
+    """findings.csv has every broken row that report.json counts, with its place; affected.csv every resource."""
+    _, written, _ = run({"log.jsonl": broken_jobs()}, *DONE)
+    report, found = json.loads(written["report.json"]), rows(written["findings.csv"])
+    counted = {r["name"]: r["count"] for r in report["rules"] if r["status"] == "violated"}
+
+    assert {name: sum(row["rule"] == name for row in found) for name in counted} == counted
+    assert len(found) == sum(counted.values())
+    assert all(re.fullmatch(r"log\.jsonl:\d+", row["source"]) for row in found)
+    assert {row["resource"] for row in rows(written["affected.csv"])} >= {
+        r["resource"] for r in found if r["class"] == "unsafe"
+    }
+    shown = {(r["name"], row["source"]) for r in report["rules"] for row in r["rows"] if r["status"] == "violated"}
+    assert {(row["rule"], row["source"]) for row in found} == shown
+
+
+def test_the_report_says_what_was_read(run, no_page):
+    """report.json names schema, inputs with their hashes, versions, mapping, options and the command."""
+    _, written, _ = run({"log.jsonl": broken_jobs()}, *DONE, "--skew", "1s")
+    report = json.loads(written["report.json"])
+    [given] = report["inputs"]
+
+    assert report["schema"] == "fencinglab.audit/1"
+    assert report["command"] == "fencinglab audit log.jsonl --out out --terminal DONE,FAILED --skew 1s"
+    assert (given["name"], given["format"], given["size"]) == ("log.jsonl", "dynamodb-stream", len(broken_jobs()))
+    assert re.fullmatch("[0-9a-f]{64}", given["sha256"])
+    assert report["mapping"]["dynamodb-stream"]["skew"] == "1s"
+    assert {"fencinglab", "python"} == set(report["versions"])
+    assert set(report["entries"]) == {"read", "blank", "set_aside", "records", "duplicates", "filtered", "audited"}
+
+
+def test_a_healthy_log_has_no_findings(run):
+    """Where nothing was broken the tables have their header and no row."""
+    code, written, _ = run({"log.jsonl": worlds.stream(worlds.jobs())}, *DONE)
+
+    assert code == 0
+    assert (len(written["findings.csv"].splitlines()), rows(written["affected.csv"])) == (1, [])
+
+
+# --- the same bytes again
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
+def test_a_second_run_gives_the_same_bytes(run, packed):
+    """The same logs and words give the same bytes, also from packed files and with entries set aside."""
+    text = broken_jobs() + "{cut\n\n" + worlds.stream(worlds.jobs(), "lambda lines")
+    logs = {
+        "a.log": gzip.compress(text.encode()) if packed else text,
+        "b.log": worlds.stream(worlds.broken_takeover()[:9], "pretty"),
+    }
+    first, second = (run(logs, *DONE, out="out")[1] for _ in range(2))
+
+    assert first == second
+    assert not [name for name, text in first.items() if "/tmp" in text or "fencinglab-" in text]
+
+
+# --- whole or not at all
+
+
+def test_a_failure_while_writing_leaves_what_was_there(run, no_page, monkeypatch):
+    """When the disk is full in the middle, the files of the run before are as they were, and one sentence says what to do."""
+    before = run({"log.jsonl": worlds.stream(worlds.jobs())}, *DONE)[1]
+    wrote, opened = [], Path.open
+
+    def full(self: Path, mode: str = "r", *words: Any, **more: Any) -> Any:
+        if "w" in mode and ".fencinglab-" in str(self):
+            wrote.append(self.name)
+            if len(wrote) == 3:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        return opened(self, mode, *words, **more)
+
+    monkeypatch.setattr(Path, "open", full)
+    code, after, screen = run({"log.jsonl": broken_jobs()}, *DONE)
+
+    assert code == 2
+    assert after == before
+    assert screen.splitlines()[-1] == (
+        "fencinglab: --out out: cannot be written (No space left on device); free the place or name another folder"
+    )
+
+
+@pytest.mark.parametrize("part", [page.html, files._csv], ids=["the page", "a table"])
+def test_a_slip_while_rendering_writes_nothing(run, monkeypatch, part):
+    """When a rendering fails, nothing is written and nothing is left behind."""
+
+    def slip(*_: Any) -> str:
+        raise RuntimeError("slip")
+
+    monkeypatch.setattr(files.page if part is page.html else files, part.__name__, slip)
+    with pytest.raises(RuntimeError, match="slip"):
+        run({"log.jsonl": broken_jobs()}, *DONE)
+
+    assert not Path("out").exists() or contents(Path("out")) == {}
+
+
+def test_a_place_that_is_a_file(run):
+    """A file where the folder should be is one sentence, before the files are rendered."""
+    Path("taken").write_text("x", encoding="utf-8")
+    Path("log.jsonl").write_text(worlds.stream(worlds.jobs()), encoding="utf-8")
+
+    assert cli.main(["audit", "log.jsonl", *DONE, "--out", "taken"]) == 2
+    assert Path("taken").read_text(encoding="utf-8") == "x"
+
+
+# --- what was set aside
+
+
+def test_what_was_set_aside_is_private(run, no_page):
+    """Raw lines go into private/set_aside.jsonl only, each marked as payload, with its place and reason."""
+    code, written, screen = run({"log.jsonl": worlds.stream(worlds.jobs()) + '{"secret-payload\n'}, *DONE)
+    private = [json.loads(line) for line in written.pop("private/set_aside.jsonl").splitlines()]
+
+    assert code == 3
+    assert private == [
+        {"payload": True, "source": "log.jsonl:46", "reason": "cut off or not JSON", "raw": '{"secret-payload'}
+    ]
+    assert set(written) == NAMES
+    assert not [name for name, text in (*written.items(), ("screen", screen)) if "secret-payload" in text]
+
+
+def test_nothing_private_where_nothing_was_set_aside(run, no_page):
+    """There is no private folder where everything was read."""
+    run({"log.jsonl": worlds.stream(worlds.jobs())}, *DONE)
+
+    assert not Path("out/private").exists()
+
+
+def test_nothing_private_with_redact(run, no_page):
+    """--redact writes no raw line, and takes away what an earlier run left in the folder."""
+    log = {"log.jsonl": worlds.stream(worlds.jobs()) + "{cut\n"}
+    run(log, *DONE)
+    assert Path("out/private/set_aside.jsonl").exists()
+    run(log, *DONE, "--redact")
+
+    assert not Path("out/private").exists()
+
+
+# --- redacted
+
+
+def secret_stream() -> str:
+    """A stream whose every identity can be looked for, with flaws of all sorts and something to set aside."""
+    text = (
+        worlds.stream(worlds.broken_takeover())
+        + worlds.stream(worlds.broken_render())
+        + worlds.stream(worlds.jobs(stores=()))
+    )
+    for old, new in (
+        ("report-jobs", "zz-table-one"), ("previews/", "zz-folder/"), ("previews", "zz-table-two"), ("table/jobs", "table/zz-table-three"),
+        ("worker-", "zz-worker-"), ("renderer-", "zz-renderer-"), ("alert-", "zz-alert-"), ("op-", "zz-op-"),
+        ("123456789012", "998877665544"),
+    ):  # fmt: skip
+        text = text.replace(old, new)
+    return re.sub(r'("(?:jobId|documentId)":\{"S":")', r"\1zz-key-", text) + '{"zz-payload\n'
+
+
+def secret_lines() -> str:
+    """The same for log lines."""
+    events = [
+        {n: f"zz-{v}" if n in ("jobId", "worker", "operationId", "lease") else v for n, v in event.items()}
+        for event in worlds.broken_workers()
+    ]
+    events += [
+        {"seq": 900, "event": "write", "jobId": "zz-job", "worker": "zz-w", "token": 1, "decision": "rejected", "reason": "held by zz-other"},
+        {"seq": 901, "event": "event_nobody_knows", "jobId": "zz-job", "worker": "zz-w", "token": 1},
+        {"seq": "zz-seq", "event": "write", "jobId": "zz-job", "worker": "zz-w", "token": 1},
+        {"seq": 903, "event": "write", "jobId": "zz-job", "worker": "zz-w", "token": "zz-token"},
+    ]  # fmt: skip
+    return worlds.lines(events) + '{"zz-payload\n'
+
+
+SECRETS = {
+    "a stream": ({"zz-dir/zz-file.jsonl": secret_stream}, []),
+    "a packed stream": ({"zz-dir/zz-file.gz": secret_stream}, []),
+    "lines": ({"zz-dir/zz-file.log": secret_lines}, []),
+    "lines in the order of the file": ({"zz-dir/zz-file.log": secret_lines}, ["--order", "lines", "--map", "order_key=none"]),
+    "one resource": ({"zz-dir/zz-file.log": secret_lines}, ["--resource", "zz-not-seen-yet"]),
+    "one resource, said otherwise": ({"zz-dir/zz-file.log": secret_lines}, ["--resource=zz-not-seen-yet"]),
+    "a prefix": ({"zz-dir/zz-file.log": secret_lines}, ["--key-prefix=zz-"]),
+    "both": ({"zz-dir/zz-file.jsonl": secret_stream, "zz-dir/zz-app.log": secret_lines}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("logs", "options"), SECRETS.values(), ids=SECRETS)
+def test_redacted_files_name_nothing(run, logs, options):
+    """With --redact no resource, writer, holder, operation, alert, file, table or account is in any byte of any file or of the screen."""
+    given = {name: gzip.compress(make().encode()) if name.endswith(".gz") else make() for name, make in logs.items()}
+    said = ["--map", "value=resultHash,artifactKey"] if "zz-dir/zz-file.log" not in logs else []
+    code, written, screen = run(given, "--terminal", "DONE,FAILED,COMPLETED", "--redact", *said, *options)
+
+    assert code in (1, 3)
+    assert set(written) == NAMES
+    for name, text in (*written.items(), ("the screen", screen)):
+        found = {text[max(0, m.start() - 30) : m.end() + 40] for m in re.finditer("zz-|998877665544", text)}
+        assert found == set(), name
+
+
+def test_redacted_names_are_kept_apart(run, no_page):
+    """A redacted report tells the same story: as many resources and writers as there were, each by a number."""
+    log = {"log.jsonl": broken_jobs()}
+    plain, redacted = (
+        rows(run(log, *DONE, *more, out=out)[1]["findings.csv"]) for out, more in (("a", []), ("b", ["--redact"]))
+    )
+    numbers = {
+        (one[name], other[name])
+        for one, other in zip(plain, redacted, strict=True)
+        for name in ("resource", "writer")
+        if one[name]
+    }
+
+    assert [row["rule"] for row in plain] == [row["rule"] for row in redacted]
+    assert [row["source"].rpartition(":")[2] for row in plain] == [row["source"].rpartition(":")[2] for row in redacted]
+    assert len({one for one, _ in numbers}) == len({other for _, other in numbers}) == len(numbers)
+    assert all(re.fullmatch(r"(resource|worker)-\d+", other) for _, other in numbers)
+
+
+# --- hostile
+
+
+@pytest.mark.parametrize("make", [hostile_stream, hostile_lines])
+@pytest.mark.parametrize("options", [[], ["--redact"]], ids=["plain", "redacted"])
+def test_hostile_text_is_inert(run, make, options):
+    """Markup, terminal codes, direction marks, formulas and megabytes of a log do nothing in CSV, JSON, Markdown and HTML."""
+    _, written, screen = run({"log.jsonl": make()}, *options)
+    written.pop("private/set_aside.jsonl", None)
+
+    json.loads(written["report.json"])
+    for name, text in written.items():
+        assert ACTING.findall(text) == [], name
+        assert len(text) < 4_000_000, name
+    assert "<script" not in written["report.html"].lower()
+    for name in ("findings.csv", "affected.csv"):
+        cells = [cell for row in csv.reader(written[name].splitlines()) for cell in row]
+        assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")]
+        assert max(map(len, cells)) < 32_767  # what a spreadsheet takes
+    assert HOSTILE[:50] not in screen
+
+
+@pytest.mark.parametrize("key", ["=cmd()", "+1", "-1", "@sum", '=HYPERLINK("x")', " =1", "a,b", 'a"b', "ä"])
+def test_cells_are_text(run, no_page, key):
+    """A key that looks like a formula becomes text; any other stays what it is."""
+    text = "".join(worlds.stream(worlds.broken_takeover()[:60])).replace("table/report-jobs/", "stream/none/")
+    text = re.sub(r'"jobId":\{"S":"[^"]*"\}', lambda _: '"jobId":' + json.dumps({"S": key}), text)
+    _, written, _ = run({"log.jsonl": text}, *DONE)
+    found = {row["resource"] for row in rows(written["affected.csv"])}
+
+    assert found == {f"'{key}" if key[0] in "=+-@" else key}
+
+
+def test_the_folder_may_be_anywhere(run, no_page):
+    """A folder that is not there yet is made, with those above it."""
+    run({"log.jsonl": worlds.stream(worlds.jobs())}, *DONE, out="a/b/c")
+
+    assert set(contents(Path("a/b/c"))) == NAMES
+    shutil.rmtree("a")

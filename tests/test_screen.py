@@ -1,0 +1,209 @@
+"""What the terminal and a ticket show: the verdict first, the suspects worst first, and nothing that a log could act with."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import worlds
+
+from fencinglab import screen
+from fencinglab.examine import audit_logs, examine, request_of
+
+DATA = Path(__file__).parents[1] / "data"
+LOGS = {
+    "report-generation.jsonl": "none",
+    "request-status.jsonl": "SUCCEEDED,FAILED",
+    "request-status-unfenced.jsonl": "SUCCEEDED,FAILED",
+    "leader-election.jsonl": "none",
+    "no-written-token.jsonl": "DONE,FAILED",
+    "workers.csv": "DONE,FAILED",
+    "broken-takeover.jsonl": "DONE,FAILED",
+    "broken-render.jsonl": "COMPLETED,FAILED",
+    "broken-workers.jsonl": "DONE",
+    "broken-archive.jsonl": "DONE,FAILED",
+}
+
+MARKS = {
+    "violated": "✕ violated", "holds": "● holds", "idle": "· idle", "unknown": "○ unknown",
+    "not_visible": "○ not visible", "not_applicable": "· not applicable",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """The report of each log."""
+    return {name: audit_logs([str(DATA / name)], terminal=terminal) for name, terminal in LOGS.items()}
+
+
+def identities(log: Path) -> set[str]:
+    """Every name that a log of data/ gives to somebody or something."""
+    found = set()
+    for value in re.findall(
+        r'"(?:S|jobId|reportId|worker|operationId|leaseKey|lease)": ?"([^"]+)"', log.read_text(encoding="utf-8")
+    ):
+        if re.search(r"\d|/", value) and not re.fullmatch(r"[\d.:TZ-]+", value):
+            found.add(value)
+    return found
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_screen_begins_with_the_sentence(reports, name):
+    """The first line is the headline: the verdict in words, with a full stop, naming nobody."""
+    first = screen.screen(reports[name]).splitlines()[0]
+
+    assert first == reports[name]["headline"]
+    assert first.startswith(
+        {"holds": "Holds: ", "violated": "Violated: ", "inconclusive": "No proof either way: "}[
+            reports[name]["verdict"]
+        ]
+    )
+    assert first.endswith(".")
+    assert not [i for i in identities(DATA / name) if i in first]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_screen_says_what_it_rests_on(reports, name):
+    """The counts of entries, the format, the mapping, the five lines of the decision rule and what cannot be seen are there, once."""
+    report, text = reports[name], screen.screen(reports[name])
+    e = report["entries"]
+
+    assert (
+        f"Read {e['read']:,} entries = {e['records']:,} records + {e['blank']:,} blank + {e['set_aside']:,} set aside; "
+        in text
+    )
+    assert (
+        f"{e['records']:,} records = {e['audited']:,} audited + {e['duplicates']:,} duplicates + {e['filtered']:,} filtered."
+        in text
+    )
+    assert [line for line in text.splitlines() if re.match(r"[●✕○·] ", line)] == [
+        f"{MARKS[line['status']]:<18}{line['line']}" for line in report["decision_rule"]
+    ]
+    for line in ("Format: ", "Mapped: ", "This log does not show: "):
+        assert len(re.findall(rf"^{line}", text, re.MULTILINE)) == 1
+    for rule in report["rules"]:
+        if rule["status"] == "violated":
+            assert rule["title"] in text
+
+
+def test_findings_are_worst_first(reports):
+    """Unsafe rules stand before windows; each with its rows, where they lie and what to do."""
+    text = screen.screen(reports["broken-takeover.jsonl"])
+    classes = re.findall(r"^\w+ \((\w+)\): ", text, re.MULTILINE)
+
+    assert classes == sorted(classes)
+    assert len(re.findall(r"\[2026-03-02T[\d:]+Z, \S*broken-takeover.jsonl:\d+\]", text)) > 5
+    assert text.count("    fix: ") == len(classes)
+
+
+def test_suspects_are_listed_worst_first(reports):
+    """Where nothing can be proved, resources that changed hands are listed first, with the attribute to add."""
+    text = screen.screen(reports["no-written-token.jsonl"])
+    listed = re.findall(r"^    (import-jobs/job-\d+)  (\d+) holders?, (\d+) writes left open", text, re.MULTILINE)
+
+    assert {job for job, *_ in listed[:2]} == {"import-jobs/job-32", "import-jobs/job-34"}
+    assert (
+        "To decide it: store `writtenToken`" in text
+        or "To decide it: store the token that each write presented" in text
+    )
+
+
+def test_final_statuses_are_proposed(tmp_path):
+    """Statuses that were entered and seldom left are proposed as an option to paste; nothing is guessed silently."""
+    path = tmp_path / "log.jsonl"
+    path.write_text(worlds.stream(worlds.jobs()), encoding="utf-8")
+    text = screen.screen(audit_logs([str(path)]))
+
+    assert "DONE: entered 5 times, left 0" in text
+    assert text.rstrip().splitlines()
+    assert "which are final is not declared; add --terminal DONE" in text
+    assert "which are final" not in screen.screen(audit_logs([str(path)], terminal="DONE"))
+
+
+# --- the lines for a ticket
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_summary_is_short_and_names_nobody(reports, name):
+    """At most fifteen lines, with the verdict and the five lines, and no identity, file or place."""
+    text = screen.summary(reports[name])
+
+    assert len(text.splitlines()) <= 15
+    assert text.startswith(f"**{reports[name]['headline']}**")
+    assert all(line["line"] in text for line in reports[name]["decision_rule"])
+    assert f"verdict {reports[name]['verdict']}, exit {reports[name]['exit_code']}." in text
+    assert not [
+        i
+        for i in (*identities(DATA / name), name, "/", "123456789012")
+        if i in text.replace("`fencingToken", "").replace("report.html", "")
+    ]
+
+
+# --- hostile text
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\x9b5m\u202edrow\u2066\u200b=cmd()\r\n\x07" + "x" * 1_000_000
+ACTING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def hostile_stream() -> str:
+    """A stale write in which every name is hostile."""
+    table = worlds.Table("jobs", "jobId", 3)
+    a, b = (worlds.Worker(table, f"{name}{HOSTILE[:200]}") for name in "ab")
+    job = f"job{HOSTILE[:300]}"
+    worlds.enqueue(table, job, status=f"Q{HOSTILE[:100]}")
+    a.acquire(job)
+    a.write(job, status=f"R{HOSTILE[:100]}")
+    table.now += 90
+    b.acquire(job)
+    b.write(job, resultHash=HOSTILE, alertId=f"alert{HOSTILE[:100]}")
+    a.overwrite(job, resultHash="old")
+    return worlds.stream(table.records)
+
+
+def hostile_lines() -> str:
+    """The same as a log of lines, with names of a megabyte and hostile field names and reasons."""
+    who = [f"{name}{HOSTILE}" for name in "ab"]
+    base = {"jobId": f"job{HOSTILE}", f"f{HOSTILE[:60]}": 1}
+    events = [
+        base | {"seq": 1, "event": "acquire", "worker": who[0], "token": 1, "decision": "accepted"},
+        base | {"seq": 2, "event": "acquire", "worker": who[1], "token": 2, "decision": "accepted"},
+        base | {"seq": 3, "event": "write", "worker": who[1], "token": 2, "decision": "accepted", "status": HOSTILE},
+        base | {"seq": 4, "event": "write", "worker": who[0], "token": 1, "decision": "accepted"},
+        base | {"seq": 5, "event": "write", "worker": who[0], "token": 1, "decision": "rejected", "reason": HOSTILE},
+        base | {"seq": 6, "event": f"save{HOSTILE[:80]}", "worker": who[0], "token": 2},
+        base | {"seq": f"7{HOSTILE[:80]}", "event": "write", "worker": who[0], "token": 2},
+        base | {"seq": 8, "event": "write", "worker": who[0], "token": HOSTILE[:80]},
+    ]
+    return worlds.lines(events)
+
+
+@pytest.fixture(params=[hostile_stream, hostile_lines], ids=["stream", "lines"])
+def hostile(request, tmp_path):
+    """A log in which everything that can be named is hostile."""
+    path = tmp_path / "log.jsonl"
+    path.write_text(request.param(), encoding="utf-8")
+    return path
+
+
+def test_hostile_text_is_inert(hostile):
+    """Nothing on the screen, in a story or in the summary acts on a terminal, breaks a line or floods it."""
+    with examine(request_of([str(hostile)], {"resource": resource_of(hostile)})) as done:
+        texts = [screen.screen(done.report), screen.summary(done.report)]
+        texts += [screen.story(rows, name) for name, rows in done.stories()]
+
+    assert done.report["exit_code"] in (1, 3)
+    assert len(texts) == 3
+    for text in texts:
+        assert ACTING.findall(text) == []
+        assert max(map(len, text.splitlines())) < 1500
+        assert len(text) < 30_000
+        assert "<script>alert(1)" not in text or text != texts[1]
+
+
+def resource_of(log: Path) -> str:
+    """The key of the one resource in a hostile log, as --resource takes it."""
+    first: dict[str, Any] = json.loads(log.read_text(encoding="utf-8").splitlines()[0])
+    return str(first["jobId"] if "jobId" in first else first["dynamodb"]["Keys"]["jobId"]["S"])

@@ -71,7 +71,8 @@ SNIPPETS = {
   status: item?.apiStatus, version: item?.version}));""",
     "php": """error_log(json_encode(['time' => gmdate('Y-m-d\\TH:i:s\\Z'), 'resource' => "request-status/$requestId",
   'action' => 'finish', 'worker' => $worker, 'fencingToken' => (string) $token, 'operationId' => $operationId,
-  'decision' => $decision, 'storedToken' => $stored['fencingToken'] ?? null, 'storedOwner' => $stored['leaseOwner'] ?? null,
+  'decision' => $decision,
+  'storedToken' => $stored['fencingToken'] ?? null, 'storedOwner' => $stored['leaseOwner'] ?? null,
   'status' => $item['apiStatus'] ?? null, 'version' => $item['version'] ?? null]));""",
 }
 

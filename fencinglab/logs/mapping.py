@@ -105,9 +105,6 @@ FIELDS: dict[str, Field] = {
         "a counter that every mutation raises",
         (("version", "itemVersion", "revision"), ("leaseCounter",), ("recordVersionNumber",)),  # (c) (b)
     ),
-    "decision": Field(
-        "the receiver's word", (("decision",), ("result",), ("errorCode",), ("error",)), stream=False
-    ),
     "value": Field(
         "the result (several fields: A,B)",
         (("responseHash", "resultHash", "artifactKey", "artifact", "checksum"), ("result",)),
@@ -117,6 +114,9 @@ FIELDS: dict[str, Field] = {
     ),
     "operation": Field("the id of one operation", (("operationId", "opId", "idempotencyKey"),)),
     "alert": Field("the id of the alert raised", (("alertId",),)),
+    "decision": Field(
+        "the receiver's word", (("decision",), ("result",), ("errorCode",), ("error",)), stream=False
+    ),
     "reason": Field("why it was refused", (("reason", "rejectReason"),), stream=False),
     "outcome": Field("what the sender learned", (("outcome",),), stream=False),
     "fenced": Field("whether a token was presented at all", (("fenced",),), stream=False),

@@ -94,8 +94,7 @@ def test_a_more_telling_name_wins():
 
 def test_a_field_fills_one_column_only():
     """What already fills a column is no candidate for another."""
-    assert found("result", "time", of="line") == {"at": "time", "decision": "result"}
-    assert found("result", "decision", of="line") == {"decision": "decision", "value": "result"}
+    assert found("result", "time", of="line") == {"at": "time", "value": "result"}
     assert found("result", of="line", decision="result") == {"decision": "result"}
     assert found("outcome", of="line") == {"outcome": "outcome"}
     assert found("outcome", "decision", of="line") == {"decision": "decision", "outcome": "outcome"}

@@ -179,6 +179,10 @@ def resolve(spec: MappingSpec, seen: Iterable[str], of: str) -> MappingSpec:
     by_plain: dict[str, list[str]] = {}
     for name in names:
         by_plain.setdefault(plain(name), []).append(name)
+    for name in names:  # `ctx.token` is a token where there is no `token` of its own
+        inner = plain(name.rsplit(".", 1)[-1])
+        if "." in name and not any("." not in other for other in by_plain.get(inner, ())):
+            by_plain.setdefault(inner, []).append(name)
     found = {}
     for key in _keys(of):
         if key in spec.fields:

@@ -122,7 +122,7 @@ def read(
             why = f": {reason} ({next(lost.source for lost in aside if lost.reason == reason)})"
         raise InputError(f"{named}: no readable record in {sum(f.lines for f in taken.files):,} lines{why}")
     progress("putting records in order")
-    duplicates = sum(_drop_duplicates(con, part.table) for part in parts.values())
+    duplicates = sum(_drop_duplicates(con, part.table, name) for name, part in parts.items())
     beside = [parts[name].table for name in ("log-lines", "table") if name in parts and "dynamodb-stream" in parts]
     for table in beside:
         _name_alike(con, parts["dynamodb-stream"].table, table)
@@ -271,7 +271,13 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
             f"{files[0].name}: no field says what is protected among {listed}; say which by --map resource=…"
         )
     part = reader.read(con, files, mapping, key)
-    return _Part(part.table, part.records, tuple(part.set_aside), part.never, tuple(part.notes), part.filtered, mapping)
+    notes = list(part.notes)
+    if "order_key" in mapping.recognised:
+        field = mapping.fields["order_key"]
+        notes.append(
+            f"ordered by `{field}`, by its name: it must be the receiver's count, not one a worker keeps of its own"
+        )
+    return _Part(part.table, part.records, tuple(part.set_aside), part.never, tuple(notes), part.filtered, mapping)
 
 
 def _history(con, files, spec, key, work, all_files, seen, several) -> _Part:  # type: ignore[no-untyped-def]
@@ -282,14 +288,18 @@ def _history(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
 _READERS = {"dynamodb-stream": _streams, "log-lines": _lines, "table": _lines, "history": _history}
 
 
-def _drop_duplicates(con: duckdb.DuckDBPyConnection, table: str) -> int:
-    """Delete all but one of the rows that carry the same event id at the same place; how many were deleted."""
+def _drop_duplicates(con: duckdb.DuckDBPyConnection, table: str, form: str) -> int:
+    """Delete all but one of the rows with the same event id; how many were deleted.
+
+    In a stream a repeated record also has the same place in the order. The lines of two files have none in common.
+    """
+    place = ", order_scope, order_key" if form == "dynamodb-stream" else ""
     return _count(
         con,
         f"""delete from {table} where rowid in (
         select rowid from (
             select rowid, row_number() over (
-                partition by resource, order_scope, order_key, event_id order by source, rowid) as nth
+                partition by resource, event_id{place} order by source, rowid) as nth
             from {table} where event_id is not null)
         where nth > 1)""",
     )

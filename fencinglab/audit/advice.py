@@ -78,7 +78,7 @@ SNIPPETS = {
 
 # Everything that can poll or finish one request (the request-status article's list), and how its name may show.
 PROCESSES = {
-    "WordPress cron": "wp.?cron", "Action Scheduler": "action.?scheduler", "system cron": "(^|[^p.-])cron",
+    "WordPress cron": "wp.?cron", "Action Scheduler": "action.?scheduler", "system cron": "(^|/|system.?)cron",
     "queue workers": "queue|worker|sqs", "Lambda": "lambda", "deployment recovery": "deploy|recover",
     "dead-letter replay": "dead.?letter|dlq|replay", "support tools": "support|admin|manual",
 }  # fmt: skip

@@ -119,7 +119,8 @@ def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: i
     shown = ", ".join(f'history."{name}"' for name in _SHOWN)
     answer = con.execute(f"""
         with shown as (
-            select verdicts.row_id, coalesce(history.lease, history.resource) as lease_key, {shown}
+            select verdicts.row_id, verdicts.incarnation,
+                coalesce(history.lease, history.resource) as lease_key, {shown}
             from verdicts join history on history.rowid = verdicts.row_id
             where verdicts.{test}
             order by history.order_scope, history.order_key, verdicts.row_id
@@ -132,8 +133,10 @@ def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: i
                 on coalesce(grants.lease, grants.resource) = shown.lease_key and grants.order_scope = shown.order_scope
                 and grants.order_key < shown.order_key and coalesce(grants.after_token, grants.token) > shown.token
                 and grants.decision = 'accepted'
+            join verdicts as lives on lives.row_id = grants.rowid
+                and (lives.incarnation = shown.incarnation or grants.resource <> shown.resource)
             group by shown.row_id)
-        select shown.* exclude (lease_key),
+        select shown.* exclude (lease_key, incarnation),
             newer.first.token as newer_token, newer.first.holder as newer_holder, newer.first."at" as newer_at
         from shown left join newer on newer.row_id = shown.row_id
         order by shown.order_scope, shown.order_key, shown.row_id""")

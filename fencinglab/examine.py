@@ -65,7 +65,7 @@ def examine(
 
     with tempfile.TemporaryDirectory(prefix="fencinglab-", ignore_cleanup_errors=True) as folder:
         work = Path(folder)
-        with duckdb.connect() as con:
+        with duckdb.connect(str(work / "audit.duckdb")) as con:
             con.execute(f"set memory_limit = '{MEMORY}'")
             con.execute("set temp_directory = ?", [str(work / "spill")])
             log = read.read(

@@ -15,36 +15,38 @@
 
 with narrow as (  -- what the windows need and no more: they sort whole rows
     select
-        row_id, resource, order_scope, order_key, lease, token, token_width, expiry_unit, events.at as moment,
-        before_token, after_token, before_image, after_image, before_terminal, after_terminal,
+        row_id, resource, order_scope, order_key, after_image, events.at as moment,
         coalesce(lease, resource) as lease_key,
         order_key is not null as ordered,
-        decision = 'accepted' as accepted,
-        kind = 'grant' as granting,
-        kind = 'finish' as finishing,
-        kind in ('delete', 'ttl_delete') as deleted,
-        kind not in ('grant', 'delete', 'ttl_delete', 'poll') as writes
+        -- a birth (known to find no item) or an earlier delete starts a new incarnation
+        case when decision = 'accepted' and before_image = 0 then 1 else 0 end as birth,
+        case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 else 0 end as death,
+        case when decision = 'accepted' then coalesce(after_token, token, before_token) end as seen_token,
+        case when decision = 'accepted' then coalesce(before_token, after_token, token) end as found_token,
+        case when decision = 'accepted' and kind not in ('grant', 'delete', 'ttl_delete', 'poll') then token end
+            as presented_token,
+        case when decision = 'accepted' then coalesce(after_token, case when kind = 'grant' then token end) end
+            as left_token,
+        case when decision = 'accepted' and kind = 'grant' then 1 end as granted,
+        case when decision = 'accepted' and kind = 'finish' then 1 end as finish,
+        case when decision = 'accepted' and after_terminal and kind not in ('delete', 'ttl_delete') then 1 else 0 end
+            as left_terminal,
+        case when decision = 'accepted' and after_terminal and not coalesce(before_terminal, false) then events.at end
+            as made_terminal_at
     from events
 ),
 
 placed as (
     select
         narrow.*,
-        -- a birth (known to find no item) or an earlier delete starts a new incarnation
-        count(case when accepted and before_image = 0 then 1 end) over upto
-        + count(case when accepted and deleted then 1 end) over earlier as incarnation,
-        max(case when accepted then coalesce(after_token, token, before_token) end) over earlier as older_token,
+        sum(birth + death) over upto - death as incarnation,
+        max(seen_token) over earlier as older_token,
+        max(moment) over earlier as latest_at,
         lag(after_image) over (
             partition by resource, order_scope, ordered order by order_key, row_id
         ) as previous_image,
-        max(moment) over earlier as latest_at,
-        coalesce(lag(accepted and deleted) over (
-            partition by resource, order_scope, ordered order by order_key, row_id
-        ), false) as after_delete,
-        min(token_width) over earlier as earlier_width,
-        min(expiry_unit) over earlier as earlier_unit,
-        min(case when token is not null and lease <> resource then lease end) over earlier as least_lease,
-        max(case when token is not null and lease <> resource then lease end) over earlier as greatest_lease
+        coalesce(lag(death) over (partition by resource, order_scope, ordered order by order_key, row_id), 0) = 1
+            as after_delete
     from narrow
     window
         upto as (
@@ -59,17 +61,14 @@ placed as (
 
 timeline as (
     select
-        row_id, lease_key, ordered, accepted, deleted, writes, incarnation,
-        older_token, previous_image, latest_at, after_delete, earlier_width, earlier_unit, least_lease, greatest_lease,
-        max(case when accepted and writes then token end) over earlier as written_token,
-        max(case when accepted then coalesce(after_token, case when granting then token end) end) over earlier
-            as granted_token,
-        min(case when accepted then coalesce(before_token, after_token, token) end) over earlier as first_token,
-        count(case when accepted and granting then 1 end) over earlier as grants_before,
-        count(case when accepted and finishing then 1 end) over earlier as finishes_before,
-        max(case when accepted and after_terminal and not deleted then 1 else 0 end) over earlier as finished,
-        max(case when accepted and after_terminal and not coalesce(before_terminal, false) then moment end) over earlier
-            as finished_at
+        row_id, incarnation, older_token, latest_at, previous_image, after_delete,
+        max(presented_token) over earlier as written_token,
+        max(left_token) over earlier as granted_token,
+        min(found_token) over earlier as first_token,
+        count(granted) over earlier as grants_before,
+        count(finish) over earlier as finishes_before,
+        max(left_terminal) over earlier as finished,
+        max(made_terminal_at) over earlier as finished_at
     from placed
     window earlier as (
         partition by resource, lease_key, order_scope, ordered, incarnation order by order_key, row_id
@@ -77,23 +76,35 @@ timeline as (
     )
 ),
 
-whole as (  -- whole rows again, with what the windows found
+-- Few rows each: what one timeline cannot show.
+several as (  -- resources with rows in two scopes, or with two kinds of what should be one
     select
-        events.*,
-        settings.skew + coalesce(at_precision, 0) as slack,
-        settings.retention as retention,
-        coalesce(protected, true) as guarded,
-        lease_key, ordered, accepted, deleted, writes, incarnation,
-        older_token, previous_image, latest_at, after_delete, earlier_width, earlier_unit, least_lease, greatest_lease,
-        written_token, granted_token, first_token, grants_before, finishes_before, finished, finished_at
-    from timeline
-    join events on events.row_id = timeline.row_id
-    cross join settings
+        resource,
+        min(case when decision <> 'rejected' then order_scope end)
+        <> max(case when decision <> 'rejected' then order_scope end) as scopes,
+        min(token_width) <> max(token_width) or min(expiry_unit) <> max(expiry_unit)
+        or min(coalesce(lease, resource)) <> max(coalesce(lease, resource)) as kinds
+    from events
+    group by resource
+    having min(case when decision <> 'rejected' then order_scope end)
+        <> max(case when decision <> 'rejected' then order_scope end)
+        or min(token_width) <> max(token_width) or min(expiry_unit) <> max(expiry_unit)
+        or min(coalesce(lease, resource)) <> max(coalesce(lease, resource))
 ),
 
--- Few rows each: what one timeline cannot show.
-several_scopes as (
-    select resource from events where decision <> 'rejected' group by resource having min(order_scope) <> max(order_scope)
+mixed as (
+    select
+        row_id,
+        min(token_width) over earlier as earlier_width,
+        min(expiry_unit) over earlier as earlier_unit,
+        min(case when token is not null and lease <> resource then lease end) over earlier as least_lease,
+        max(case when token is not null and lease <> resource then lease end) over earlier as greatest_lease
+    from events
+    where resource in (select resource from several where kinds)
+    window earlier as (
+        partition by resource, order_scope, order_key is not null order by order_key, row_id
+        rows between unbounded preceding and 1 preceding
+    )
 ),
 
 counting_renewals as (  -- the "token" rose under one holder before its lease ran out: it is a version
@@ -104,40 +115,60 @@ counting_renewals as (  -- the "token" rose under one holder before its lease ra
     group by resource
 ),
 
-token_uses as (  -- who is seen under which token: as its holder, or presenting it
-    select row_id, lease_key, incarnation, after_token as token_used, after_holder as holder, null as presenter
-    from whole
-    where accepted and after_token is not null and after_holder <> ''
-    union all
-    select row_id, lease_key, incarnation, token as token_used, null as holder, writer as presenter
-    from whole
+suspect_tokens as (  -- seen with two workers in whatever incarnation: as its holders, or presenting it
+    select coalesce(lease, resource) as lease_key, after_token as token_used
+    from events
+    where decision = 'accepted' and after_token is not null and after_holder <> ''
+    group by coalesce(lease, resource), after_token
+    having min(after_holder) <> max(after_holder)
+    union
+    select coalesce(lease, resource) as lease_key, token as token_used
+    from events
     where decision <> 'rejected' and token is not null and writer is not null and fenced
+    group by coalesce(lease, resource), token
+    having min(writer) <> max(writer)
 ),
 
-shared_tokens as (
-    select lease_key, incarnation, token_used, min(holder) as first_holder, min(presenter) as first_presenter
-    from token_uses
-    group by lease_key, incarnation, token_used
-    having min(holder) <> max(holder) or min(presenter) <> max(presenter)
+token_uses as (
+    select events.row_id, lease_key, incarnation, token_used, after_holder as holder, null as presenter
+    from events
+    join suspect_tokens on lease_key = coalesce(events.lease, events.resource) and token_used = events.after_token
+    join timeline on timeline.row_id = events.row_id
+    where decision = 'accepted' and after_holder <> ''
+    union all
+    select events.row_id, lease_key, incarnation, token_used, null as holder, writer as presenter
+    from events
+    join suspect_tokens on lease_key = coalesce(events.lease, events.resource) and token_used = events.token
+    join timeline on timeline.row_id = events.row_id
+    where decision <> 'rejected' and writer is not null and fenced
 ),
 
 sharing as (
-    select token_uses.row_id
-    from token_uses
-    join shared_tokens
-        on shared_tokens.lease_key = token_uses.lease_key and shared_tokens.incarnation = token_uses.incarnation
-        and shared_tokens.token_used = token_uses.token_used
-    where token_uses.holder <> shared_tokens.first_holder or token_uses.presenter <> shared_tokens.first_presenter
-    group by token_uses.row_id
+    select row_id
+    from (
+        select
+            row_id, holder, presenter,
+            min(holder) over (partition by lease_key, incarnation, token_used) as first_holder,
+            min(presenter) over (partition by lease_key, incarnation, token_used) as first_presenter
+        from token_uses
+    ) as compared
+    where holder <> first_holder or presenter <> first_presenter
+    group by row_id
 ),
 
 repeated_operations as (
     select row_id
     from (
-        select row_id, row_number() over (
-            partition by resource, incarnation, operation order by order_key nulls last, row_id
+        select events.row_id, row_number() over (
+            partition by events.resource, incarnation, events.operation order by order_key nulls last, events.row_id
         ) as nth
-        from whole where accepted and operation is not null
+        from events
+        join (
+            select resource, operation from events where decision = 'accepted' and operation is not null
+            group by resource, operation having count(*) > 1
+        ) as suspects on suspects.resource = events.resource and suspects.operation = events.operation
+        join timeline on timeline.row_id = events.row_id
+        where decision = 'accepted'
     ) as numbered
     where nth > 1
 ),
@@ -145,10 +176,17 @@ repeated_operations as (
 repeated_alerts as (
     select row_id
     from (
-        select row_id, row_number() over (
-            partition by resource, incarnation, coalesce(after_terminal_version, 0) order by order_key nulls last, row_id
+        select events.row_id, row_number() over (
+            partition by events.resource, incarnation, coalesce(after_terminal_version, 0)
+            order by order_key nulls last, events.row_id
         ) as nth
-        from whole where accepted and alert is not null
+        from events
+        join (
+            select resource from events where decision = 'accepted' and alert is not null
+            group by resource having count(*) > 1
+        ) as suspects on suspects.resource = events.resource
+        join timeline on timeline.row_id = events.row_id
+        where decision = 'accepted' and alert is not null
     ) as numbered
     where nth > 1
 ),
@@ -161,9 +199,42 @@ own_attempts as (  -- operations that were refused and also have an attempt that
         and count(case when decision <> 'rejected' then 1 end) > 0
 ),
 
-known as (
+rejected as (  -- all but grants
     select
-        whole.*,
+        events.row_id, events.resource, order_scope, order_key, writer, token,
+        own_attempts.resource is not null as own_attempt,
+        case
+            when own_attempts.resource is not null or reason in ('terminal', 'duplicate') then 0
+            when reason = 'newer_token' or token < coalesce(before_token, current_token, case when order_key is not null then granted_token end) then 1
+            when token >= coalesce(before_token, current_token, case when order_key is not null then granted_token end) or reason in ('expired', 'not_held') then 0
+            else -1
+        end as stale
+    from events
+    join timeline on timeline.row_id = events.row_id
+    left join own_attempts on own_attempts.resource = events.resource and own_attempts.operation = events.operation
+    where decision = 'rejected' and kind <> 'grant'
+),
+
+refusals as (
+    select resource, order_scope, writer, token, min(order_key) as refused_at
+    from rejected
+    where stale = 1 and writer is not null
+    group by resource, order_scope, writer, token
+),
+
+whole as (  -- whole rows again, with what the windows found
+    select
+        events.*,
+        incarnation, older_token, previous_image, latest_at, after_delete, written_token, grants_before, finishes_before,
+        finished_at,
+        settings.skew + coalesce(at_precision, 0) as slack,
+        settings.retention as retention,
+        coalesce(protected, true) as guarded,
+        coalesce(lease, resource) as lease_key,
+        order_key is not null as ordered,
+        decision = 'accepted' as accepted,
+        kind in ('delete', 'ttl_delete') as deleted,
+        kind not in ('grant', 'delete', 'ttl_delete', 'poll') as writes,
         coalesce(
             current_token,
             greatest(coalesce(before_token, granted_token), coalesce(granted_token, before_token))
@@ -173,29 +244,43 @@ known as (
             coalesce(before_token, first_token, token),
             coalesce(token, first_token, before_token)
         ) as oldest,
-        coalesce(before_token, current_token, case when ordered then granted_token end) as held_token,
+        coalesce(before_token, current_token, case when order_key is not null then granted_token end) as held_token,
         current_token is not null or before_holder is not null or grants_before > 0 as grants_visible,
         coalesce(before_terminal, coalesce(finished, 0) = 1) as was_terminal,
-        ordered or before_terminal is not null as terminal_known,
-        several_scopes.resource is not null as scopes_differ,
+        order_key is not null or before_terminal is not null as terminal_known
+    from timeline
+    join events on events.row_id = timeline.row_id
+    cross join settings
+),
+
+known as (
+    select
+        whole.*,
+        earlier_width, earlier_unit, least_lease, greatest_lease,
+        coalesce(several.scopes, false) as scopes_differ,
         counting_renewals.resource is not null as counts_renewals,
-        own_attempts.resource is not null as own_attempt,
+        coalesce(rejected.own_attempt, false) as own_attempt,
+        rejected.stale as rejected_stale,
+        refusals.resource is not null as was_refused,
+        refused_at,
         sharing.row_id is not null as shares_token,
         repeated_operations.row_id is not null as repeats_operation,
         repeated_alerts.row_id is not null as repeats_alert
     from whole
-    left join several_scopes on several_scopes.resource = whole.resource
+    left join several on several.resource = whole.resource
+    left join mixed on mixed.row_id = whole.row_id
     left join counting_renewals on counting_renewals.resource = whole.resource
-    left join own_attempts
-        on own_attempts.resource = whole.resource and own_attempts.operation = whole.operation
-        and whole.decision = 'rejected'
+    left join rejected on rejected.row_id = whole.row_id
+    left join refusals
+        on refusals.resource = whole.resource and refusals.order_scope = whole.order_scope
+        and refusals.writer = whole.writer and refusals.token = whole.token
     left join sharing on sharing.row_id = whole.row_id
     left join repeated_operations on repeated_operations.row_id = whole.row_id
     left join repeated_alerts on repeated_alerts.row_id = whole.row_id
 ),
 
 -- Verdicts that others build on.
-ordered_verdicts as (
+rejections as (
     select
         known.*,
         case
@@ -208,38 +293,13 @@ ordered_verdicts as (
             else 0
         end as token_went_back,
         case
-            when decision <> 'rejected' or kind = 'grant' then null
-            when own_attempt or reason in ('terminal', 'duplicate') then 0
-            when reason = 'newer_token' or token < held_token then 1
-            when token >= held_token or reason in ('expired', 'not_held') then 0
-            else -1
-        end as rejected_stale
-    from known
-),
-
-refusals as (
-    select resource, order_scope, writer, token, min(order_key) as refused_at
-    from ordered_verdicts
-    where rejected_stale = 1 and writer is not null
-    group by resource, order_scope, writer, token
-),
-
-rejections as (
-    select
-        ordered_verdicts.*,
-        refusals.refused_at as refused_at,
-        refusals.resource is not null as was_refused,
-        case
             when rejected_stale is null then null
             when own_attempt or rejected_stale = 1 then 0
             when reason in ('terminal', 'duplicate') or before_terminal then 1
             when reason in ('expired', 'not_held') or not before_terminal then 0
             else -1
         end as rejected_done
-    from ordered_verdicts
-    left join refusals
-        on refusals.resource = ordered_verdicts.resource and refusals.order_scope = ordered_verdicts.order_scope
-        and refusals.writer = ordered_verdicts.writer and refusals.token = ordered_verdicts.token
+    from known
 )
 
 select

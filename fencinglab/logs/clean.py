@@ -68,21 +68,22 @@ def scan(chunks: Iterator[bytes], source: Source, shape: str, write: Callable[[b
         if why:
             put_aside(lines + 1, why, block)
             block = b"\n"
+            lines += 1
         else:
-            blank += _blank(block, begins)
+            ended, empty = _counted(block, begins)
+            lines, blank = lines + ended, blank + empty
         if faulty and not why:
             parts = block.split(b"\n")
             for at, part in enumerate(parts):
                 odd = part.count(b'"') % 2 == 1
                 if fault := _fault(part):
                     stays = shape == "documents" or (shape == "csv" and (odd or quoted or not titled))
-                    put_aside(lines + at + 1, f"{fault}, read as U+FFFD" if stays else fault, part)
+                    put_aside(lines - ended + at + 1, f"{fault}, read as U+FFFD" if stays else fault, part)
                     parts[at] = part.replace(b"\0", b"\xff").decode("utf-8", "replace").encode() if stays else b""
                 quoted, titled = quoted ^ odd, titled or bool(part.strip())
             block = b"\n".join(parts)
         elif shape == "csv":
             quoted, titled = quoted ^ (block.count(b'"') % 2 == 1), titled or bool(block.strip())
-        lines += block.count(b"\n")
         begins = block.endswith(b"\n")
         if write:
             write(block)
@@ -134,15 +135,18 @@ def _blocks(chunks: Iterator[bytes], source: Source, by_line: bool) -> Iterator[
         yield (rest if broken else instead)[:KEPT], why
 
 
-_BLANK = re.compile(rb"\n[ \t\r\v\f]*(?=\n)")
+_END = re.compile(rb"\n[ \t\r\v\f\n]*")
 _BLANK_FIRST = re.compile(rb"[ \t\r\v\f]*\n")
 
 
-def _blank(block: bytes, begins: bool) -> int:
-    """How many lines of white space end in a block; `begins` when the block begins with a line."""
+def _counted(block: bytes, begins: bool) -> tuple[int, int]:
+    """How many lines end in a block, and how many of them are white space; `begins`: the block begins with a line."""
     if begins and block.isspace():  # else a file of newlines would make a list of them
-        return block.count(b"\n")
-    return len(_BLANK.findall(block)) + bool(begins and _BLANK_FIRST.match(block))
+        count = block.count(b"\n")
+        return count, count
+    ends = _END.findall(block)  # the end of each line with text, and all the white space after it
+    count = len(ends) if ends.count(b"\n") == len(ends) else block.count(b"\n")
+    return count, count - len(ends) + bool(begins and _BLANK_FIRST.match(block))
 
 
 def _fault(text: bytes) -> str:

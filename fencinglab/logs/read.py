@@ -250,10 +250,10 @@ class _Places:
             sharing.sort(key=lambda file: file.first_line)
 
     def of(self, path: str, line: int | None, index: str = "") -> str:
-        """`name:line[#index]`; only the name where the line is not known."""
+        """`name:line[#index]`, with `?` for what is not known."""
         sharing = self.files.get(path, [])
         if not sharing or line is None:
-            return sharing[0].name if len(sharing) == 1 else "(not found again)"
+            return f"{sharing[0].name if len(sharing) == 1 else '?'}:?"
         file = sharing[bisect_left(sharing, line, key=lambda file: file.first_line) - 1]
         return f"{file.name}:{line - file.first_line}{index}"
 
@@ -300,7 +300,8 @@ def _drop_duplicates(con: duckdb.DuckDBPyConnection, table: str, form: str) -> i
         select rowid from (
             select rowid, row_number() over (
                 partition by resource, event_id{place} order by source, rowid) as nth
-            from {table} where event_id is not null)
+            from {table} where event_id is not null and hash(event_id) in (  -- few, or none
+                select hash(event_id) from {table} where event_id is not null group by all having count(*) > 1))
         where nth > 1)""",
     )
 
@@ -372,16 +373,23 @@ def _count(con: duckdb.DuckDBPyConnection, sql: str) -> int:
 def place(con: duckdb.DuckDBPyConnection, log: Log, row_ids: Iterable[int]) -> dict[int, str]:
     """{row id: `file:line[#index]`} of rows of the table `history`, looked up in the files."""
     rows = con.execute(
-        "select rowid, source, event_id from history where rowid in (select unnest(?::bigint[]))", [list(row_ids)]
+        """select rowid, source, event_id, rowid - first + 1 from history
+            left join (select source, min(rowid) as first from history group by source) using (source)
+            where rowid in (select unnest(?::bigint[]))""",
+        [list(row_ids)],
     ).fetchall()
     places = _Places(log.paths)
-    wanted: dict[str, set[str]] = {}
-    for _, source, event in rows:
+    wanted: dict[str, dict[str, int]] = {}
+    for _, source, event, guess in rows:
         if source in places.files:
-            wanted.setdefault(source, set()).add(event or "")
-    found = {path: unwrap.find(Path(path), events) for path, events in wanted.items()}
+            wanted.setdefault(source, {})[event or ""] = guess
+    found = {}
+    for path, events in wanted.items():  # rows are in the order of the lines, unless there were blank ones or others
+        found[path] = unwrap.find(Path(path), set(events), lines=set(events.values()))
+        if len(found[path]) < len(events):
+            found[path] = unwrap.find(Path(path), set(events))
     placed = {}
-    for row_id, source, event in rows:
+    for row_id, source, event, _ in rows:
         placed[row_id] = source
         if source in found:
             line, index, _ = found[source].get(event, (None, "", b""))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -190,15 +191,19 @@ def event_of(raw: str) -> str | None:
     return match[2].decode() if match else None
 
 
-def find(path: Path, wanted: set[str], *, raw: bool = False) -> dict[str, tuple[int, str, bytes]]:
+def find(
+    path: Path, wanted: set[str], *, raw: bool = False, lines: Container[int] = range(1, sys.maxsize)
+) -> dict[str, tuple[int, str, bytes]]:
     """{id: (line, "#index" or "", the line if `raw`)} of the records with these event ids or sequence numbers.
 
     Looked up only for rows that are shown, since reading keeps no line numbers. `index` counts the
-    records of a line that holds several.
+    records of a line that holds several. Only `lines` are looked at.
     """
     found: dict[str, tuple[int, str, bytes]] = {}
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if number not in lines:
+                continue
             counts = Counter[bytes]()
             here: dict[str, tuple[bytes, int]] = {}
             for match in _ID.finditer(line):

@@ -67,7 +67,7 @@ def assessed(
         }
         listed = ", ".join(f'{"null" if v is None else v}::integer as "{name}"' for name, v in columns.items())
         texts.append(f"select {n} as row_id, 0 as incarnation, {listed}")
-    con.execute(f"create or replace temp table verdicts as {' union all '.join(texts)}")
+    con.execute(f"create or replace table verdicts as {' union all '.join(texts)}")
     found = assess(con, declared, **more)
     if special:
         load(con, [FULL] * 3)

@@ -526,6 +526,16 @@ def test_several_wrappings_in_one_folder(stream):
     assert [row["event_id"] for row in stream(files)[1]] == [r["eventID"] for r in records]
 
 
+def test_records_that_are_not_found_again(stream):
+    """A record whose id is odd has no line, but keeps its file."""
+    records = [*worlds.jobs(), change(HELD, HELD | {"fencingToken": {"N": "x"}}, 7, eventID='a"b')]
+    records[0]["eventID"] = 'c"d'
+    log, rows = stream(worlds.stream(records))
+
+    assert aside(log) == [("log.json:?", NO_TOKEN)]
+    assert [row["place"] for row in rows if row["event_id"] == 'c"d'] == ["log.json:?"]
+
+
 def test_records_without_event_ids(stream):
     """Where there is no event id the sequence number tells records apart and finds them."""
     records = [{n: v for n, v in r.items() if n != "eventID"} for r in worlds.jobs()]
@@ -932,6 +942,15 @@ def test_attributes_may_be_called_anything(stream, name):
     assert [shown(row, ["resource", "kind", "after_token"]) for row in rows] == [
         {"resource": "jobs/k", "kind": "grant", "after_token": token} for token in (7, 8)
     ]
+
+
+@pytest.mark.parametrize("name", ["", "\0", "a\0b", "\ud83d"])
+def test_attributes_that_cannot_be_called(stream, name):
+    """An attribute without a name, or with a name that is no text, costs the records that have it at most."""
+    log, rows = stream(worlds.stream(told(None, HELD, HELD | {name: "x"}, HELD, HELD | BY_B)))
+
+    assert [row["kind"] for row in rows if row["kind"] == "grant"] == ["grant", "grant"]
+    assert len(rows) + len(log.set_aside) == 4
 
 
 def test_names_that_differ_by_case_only(stream):

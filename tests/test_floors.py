@@ -15,7 +15,11 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     [("", "errors", "inert", "history", "parameters")],
     [
-        ("model.lease", "model.guard", "model.receiver", "model.fix", "model.timeline", "model"),
+        (
+            "model.lease", "model.guard", "model.receiver", "model.fix", "model.event", "model.legal", "model.timeline",
+            "model.rows", "model.world", "model.leasing", "model.writing", "model.happening", "model.replay",
+            "model.harm", "model.shelf", "model.matrix", "model",
+        ),
         ("dynamodb.mock", "dynamodb.requests", "dynamodb.status", "dynamodb"),
         (
             "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",

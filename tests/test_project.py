@@ -72,11 +72,13 @@ def test_lock_names_no_address():
 
 
 def test_wheel_holds_the_package_data(wheel):
-    """The wheel holds every file of the package, py.typed, SQL and templates included, and nothing else."""
+    """The wheel holds every file of the package, py.typed, SQL and templates included, the timelines, and nothing else."""
     built = {name for name in wheel.namelist() if ".dist-info/" not in name}
     files = [path for path in (ROOT / "fencinglab").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 
-    assert built == {path.relative_to(ROOT).as_posix() for path in files}
+    timelines = {f"fencinglab/timelines/{path.name}" for path in (ROOT / "data" / "timelines").iterdir()}
+
+    assert built == {path.relative_to(ROOT).as_posix() for path in files} | timelines
     assert {"fencinglab/py.typed", "fencinglab/audit/rules.sql"} <= built
 
 

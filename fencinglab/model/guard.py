@@ -1,0 +1,118 @@
+"""Guards: the rules by which a receiver admits or refuses a mutation, by name, each with its comparison in the name.
+
+A guard is a small pure function of what the receiver knows and what the mutation presents. It says nothing about
+repetition: a duplicate of an admitted mutation presents the same token and is admitted again by most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Seen(NamedTuple):
+    """What a receiver knows when a mutation arrives; a real one knows only what its guard needs."""
+
+    highest: int  # the highest token of the mutations it accepted; 0 = of none
+    promised: int  # the same mark, raised by every grant too
+    latest: int  # the token that the authority issued last
+    holder: str  # whose unexpired lease it is; empty = nobody's
+    version: int  # the identity of its state, new with every accepted mutation
+
+
+class Presented(NamedTuple):
+    """What a mutation brings along to be compared."""
+
+    token: int  # of its writer's grant
+    writer: str
+    version: int  # the identity of the state that its writer knows
+
+
+class Guard(NamedTuple):
+    """A named admission rule, with the sentence that says what it does."""
+
+    name: str
+    says: str
+    admits: Callable[[Seen, Presented], bool]
+    compares: str  # nothing, token, holder or version
+    two_steps: bool = False  # broken on purpose: the check and the write are two steps
+
+
+def _unguarded(seen: Seen, write: Presented) -> bool:
+    return True
+
+
+def _at_or_above(seen: Seen, write: Presented) -> bool:
+    return write.token >= seen.highest
+
+
+def _above(seen: Seen, write: Presented) -> bool:
+    return write.token > seen.highest
+
+
+def _promised(seen: Seen, write: Presented) -> bool:
+    return write.token >= seen.promised
+
+
+def _latest(seen: Seen, write: Presented) -> bool:
+    return write.token == seen.latest
+
+
+def _current_holder(seen: Seen, write: Presented) -> bool:
+    return write.writer == seen.holder
+
+
+def _identity(seen: Seen, write: Presented) -> bool:
+    return write.version == seen.version
+
+
+GUARDS = {
+    guard.name: guard
+    for guard in (
+        Guard("unguarded", "Admits every write.", _unguarded, "nothing"),
+        Guard(
+            "at-or-above",
+            "Admits a token at or above the highest of the accepted writes: it keeps their order, and learns of a "
+            "takeover only from the new holder's first write.",
+            _at_or_above, "token",
+        ),
+        Guard(
+            "above",
+            "Admits a token above the highest of the accepted writes: one write a grant, so a holder's second write "
+            "is refused too.",
+            _above, "token",
+        ),
+        Guard(
+            "promised",
+            "Admits a token at or above a mark that every grant raises in its own step: a takeover counts at once.",
+            _promised, "token",
+        ),
+        Guard(
+            "latest",
+            "Admits only the token that was issued last, read from the authority in the step of the write.",
+            _latest, "token",
+        ),
+        Guard(
+            "current-holder",
+            "Admits only the worker whose lease runs now: a name, not a token, so it cannot tell a holder's older "
+            "lease from its newer one, and it refuses work that is merely late.",
+            _current_holder, "holder",
+        ),
+        Guard(
+            "identity",
+            "Admits a write that knows the present state (an ETag, a random id): it protects identity, not the order "
+            "of holders.",
+            _identity, "version",
+        ),
+        Guard(
+            "two-step-token",
+            "Broken: compares the token (at or above) in one step and writes in another.",
+            _at_or_above, "token", two_steps=True,
+        ),
+        Guard(
+            "two-step-holder",
+            "Broken: looks up the holder in one step and writes in another.",
+            _current_holder, "holder", two_steps=True,
+        ),
+    )
+}  # fmt: skip

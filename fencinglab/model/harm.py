@@ -1,0 +1,150 @@
+"""What went wrong in a run, told from its decisions; and whether the timeline put anything to the test.
+
+A grant is known here by its place among all grants, not by its token: so a harm is seen also where tokens start again,
+come from two authorities, or are not presented. An audit sees only the rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from fencinglab.model.event import MUTATIONS
+from fencinglab.model.replay import Run, Step
+from fencinglab.model.world import Decision
+
+# name -> (class, what happened); the classes are those of the audit's rules
+HARMS = {
+    "order": ("unsafe", "an older holder's write was accepted after a newer holder's"),
+    "ownership": ("unsafe", "a write was accepted after a newer grant"),
+    "terminal": ("unsafe", "it was finished more than once"),
+    "twice": ("unsafe", "an alert, an effect or an order to others was given twice"),
+    "final": ("unsafe", "what stands in the end is not the newest holder's"),
+    "overlap": ("window", "the lease was granted while another's still ran"),
+    "late": ("window", "a write was accepted after its lease had run out, with no newer grant"),
+    "wasted": ("cost", "a write of the newest holder was refused, and it had not been accepted before"),
+}
+_ONCE = ("alert", "schedule", "retry", "effect")  # what others act upon each time that it is accepted
+
+
+class Harm(NamedTuple):
+    """One kind of harm in a run, and the lines of the timeline in which it happened."""
+
+    name: str
+    lines: tuple[int, ...]
+
+    @property
+    def group(self) -> str:
+        """unsafe, window or cost."""
+        return HARMS[self.name][0]
+
+    @property
+    def says(self) -> str:
+        """What happened."""
+        return HARMS[self.name][1]
+
+
+def harms(run: Run) -> tuple[Harm, ...]:
+    """Every harm of the run, the worst first."""
+    found: dict[str, list[int]] = {name: [] for name in HARMS}
+    for resource in run.timeline.resources:
+        _of_one(run, resource, found)
+    return tuple(Harm(name, tuple(lines)) for name, lines in found.items() if lines)
+
+
+def unsafe(run: Run) -> tuple[Harm, ...]:
+    """The harms of the class unsafe."""
+    return tuple(harm for harm in harms(run) if harm.group == "unsafe")
+
+
+def stale_attempts(run: Run) -> tuple[Step, ...]:
+    """The steps in which a write that was older than the newest grant reached the receiver."""
+    return tuple(step for step in run.steps if any(_stale(d) and _kind(d) in MUTATIONS for d in step.decisions))
+
+
+def why_idle(run: Run) -> str:
+    """Why no stale write reached the receiver, as far as the order of events says; empty where one did."""
+    if stale_attempts(run):
+        return ""
+    reasons = [*_paused_too_early(run), *_never_came_back(run)]
+    if not reasons and max((decision.newest for decision in run.decisions), default=0) < 2:
+        return "nobody took over"
+    return "; ".join(reasons) or "every write came from the newest holder"
+
+
+def _paused_too_early(run: Run) -> Iterator[str]:
+    asked = set()
+    for event in run.timeline.events:
+        if event.act == "acquire":
+            asked.add(event.worker)
+        elif event.act == "pause" and event.worker not in asked:
+            yield f"{event.worker} paused in line {event.line} before it had acquired, so it held no token to grow old"
+
+
+def _never_came_back(run: Run) -> Iterator[str]:
+    gone = {event.worker: event.line for event in run.timeline.events if event.act == "crash"}
+    for worker in {event.worker for event in run.timeline.events if event.act == "restart"}:
+        gone.pop(worker, None)
+    for worker, line in gone.items():
+        yield f"{worker} crashed in line {line} and never came back, and only a worker that comes back writes late"
+
+
+class _Life:
+    """What has happened to one resource since it began to exist."""
+
+    def __init__(self) -> None:
+        self.last = self.newest = self.tried = 0  # grants: of the last accepted write, of the newest, of any tried
+        self.given = Counter[tuple[str, str]]()
+
+
+def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
+    """Add the harms on one resource. A deletion ends its life and begins another."""
+    life, running = _Life(), dict[str, datetime]()
+    for line, decision in ((step.event.line, d) for step in run.steps for d in step.decisions):
+        row, kind = decision.row, _kind(decision)
+        if row["resource"] != resource:
+            continue
+        if kind == "ttl_delete":
+            life = _Life()
+        accepted = row["decision"] == "accepted"
+        if accepted and kind in ("grant", "renew", "release"):
+            if kind == "grant" and any(until > row["at"] for until in running.values()):
+                found["overlap"].append(line)
+            running |= {row["lease"]: row["after_expires_at"] or row["at"]}
+        for name in _broken(decision, accepted, kind, life):
+            found[name].append(line)
+    if life.last < life.tried and not run.flying:
+        found["final"].append(run.steps[-1].event.line)
+
+
+def _broken(decision: Decision, accepted: bool, kind: str, life: _Life) -> Iterator[str]:
+    """The harms that this decision is, and what it adds to the life of the resource."""
+    if accepted and kind in (*_ONCE, "finish"):
+        given = kind, "" if kind == "finish" else decision.value
+        life.given[given] += 1
+        if life.given[given] > 1:
+            yield "terminal" if kind == "finish" else "twice"
+    if kind not in MUTATIONS:
+        return
+    life.tried = max(life.tried, decision.grant)
+    if not accepted:
+        if not _stale(decision) and not decision.again:
+            yield "wasted"
+        return
+    if decision.grant < life.newest:
+        yield "order"
+    if _stale(decision):
+        yield "ownership"
+    if decision.late:
+        yield "late"
+    life.last, life.newest = decision.grant, max(life.newest, decision.grant)
+
+
+def _stale(decision: Decision) -> bool:
+    return decision.grant < decision.newest
+
+
+def _kind(decision: Decision) -> str:
+    return str(decision.row["kind"])

@@ -1,0 +1,85 @@
+"""Replay: what each event of a timeline does under a fix, and the history that authority and receiver leave.
+
+There are no sleeps and no clocks. An event takes one logical second; `lease expires` and `20 s pass` let time pass, in
+which running workers renew where the fix says so. The authority judges an expiry by the clock of the worker that asks,
+as a conditional request does; the receiver by the true one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fencinglab.model import happening, leasing, writing
+from fencinglab.model.event import MUTATIONS, Event
+from fencinglab.model.fix import Fix
+from fencinglab.model.receiver import Held
+from fencinglab.model.rows import Row
+from fencinglab.model.timeline import Timeline
+from fencinglab.model.world import Decision, World
+
+_ACTS = {
+    "acquire": leasing.acquire,
+    "renew": leasing.renew_,
+    "release": leasing.release_,
+    "check": leasing.check,
+    "expire": leasing.expire,
+    "pass": leasing.pass_,
+    **dict.fromkeys(MUTATIONS, writing.mutate),
+    **{act: getattr(writing, act) for act in ("read", "poll", "effect", "send", "arrive", "repeat", "lose", "inspect")},
+    **{act: getattr(happening, act) for act in ("pause", "resume", "crash", "restart", "part", "rejoin", "ahead")},
+    **{act: getattr(happening, act) for act in ("behind", "downgrade", "upgrade", "delete")},
+    "restore": happening.restore_,
+}
+
+
+class Step(NamedTuple):
+    """One event under one fix: when, what came of it in a sentence, and what was decided."""
+
+    event: Event
+    at: int  # logical second
+    says: str
+    decisions: tuple[Decision, ...] = ()
+
+
+class Run(NamedTuple):
+    """A timeline under a fix."""
+
+    timeline: Timeline
+    fix: Fix
+    steps: tuple[Step, ...]
+    afterwards: tuple[Step, ...]  # what was tried when all the rest had been taken
+    final: dict[str, Held]  # what the receiver holds in the end, by resource
+    effects: tuple[str, ...]  # what happened outside, in order
+    flying: int  # mutations still on their way
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """All decisions, in the order in which they were made."""
+        return tuple(decision for step in (*self.steps, *self.afterwards) for decision in step.decisions)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The history: a row an attempted mutation, with every column of `fencinglab.history.NAMES`."""
+        return [decision.row for decision in self.decisions]
+
+
+def replay(timeline: Timeline, fix: Fix) -> Run:
+    """The run of the timeline under the fix: the same for the same two, to the byte."""
+    world = World(timeline, fix)
+    steps = tuple(_step(world, event) for event in timeline.events)
+    final, effects = dict(world.held), tuple(world.effects)
+    flying = sum(f.state == "on its way" and f.mutation is not None for fs in world.flights.values() for f in fs)
+    return Run(
+        timeline, fix, steps, tuple(_step(world, event) for event in timeline.afterwards), final, effects, flying
+    )
+
+
+def _step(world: World, event: Event) -> Step:
+    """What the event does; afterwards it is a second later, or as late as the event says."""
+    world.begin(event)
+    begun = world.now
+    says = _ACTS[event.act](world, event)
+    at = world.now if event.act == "expire" else begun
+    if event.act != "pass":
+        world.now += 1
+    return Step(event, at, says, tuple(world.decisions))

@@ -1,0 +1,59 @@
+"""The timelines that come with the package, by name, and those in files of your own."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from fencinglab.errors import InputError
+from fencinglab.model.timeline import Timeline, parse
+
+_PACKAGE = Path(__file__).parents[1]
+_INSTALLED = _PACKAGE / "timelines"
+FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "data" / "timelines"  # in a checkout
+ENDING = ".timeline"
+LONGEST = 1_000_000  # bytes of a file
+
+
+def names() -> tuple[str, ...]:
+    """The timelines that come with the package, by name in alphabetical order."""
+    return tuple(sorted(path.name.removesuffix(ENDING) for path in FOLDER.glob(f"*{ENDING}")))
+
+
+def find(wanted: str, beside: Path | None = None) -> Timeline:
+    """The timeline of that name, or in that file; a name is looked for `beside` another file first.
+
+    Nothing of that name, a file that cannot be read and a text that is no timeline are each an InputError.
+    """
+    near = beside.parent / f"{wanted}{ENDING}" if beside else None
+    if near and near.is_file():
+        return _read(near, str(near))
+    if wanted in names():
+        return _read(FOLDER / f"{wanted}{ENDING}", f"{wanted}{ENDING}")
+    path = Path(wanted)
+    if path.exists():
+        return _read(path, wanted)
+    close = difflib.get_close_matches(path.name.removesuffix(ENDING), names(), 3, 0.4)
+    nearest = f"nearest: {', '.join(close)}" if close else "`fencinglab replay` lists them"
+    raise InputError(f"`{wanted}` is neither a timeline that comes with fencinglab nor a file; {nearest}")
+
+
+def companions(timeline: Timeline, wanted: str) -> tuple[Timeline, ...]:
+    """The timelines that this one, found as `wanted`, names under `also`."""
+    path = Path(wanted)
+    beside = path if wanted not in names() and path.is_file() else None
+    return tuple(find(name, beside) for name in timeline.also)
+
+
+def _read(path: Path, file: str) -> Timeline:
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(LONGEST + 1)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}); name a text file") from None
+    if len(content) > LONGEST:
+        raise InputError(f"{file}: is longer than {LONGEST:,} bytes; a timeline is a page of text")
+    try:
+        return parse(content.decode("utf-8"), file)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: byte {error.start + 1} is not UTF-8; save it as UTF-8 text") from None

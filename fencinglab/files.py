@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fencinglab import page, screen
 from fencinglab.audit import evidence
-from fencinglab.errors import UsageError
 from fencinglab.examine import Examination
-from fencinglab.inert import inert
 from fencinglab.logs import read
+from fencinglab.output import place, table
 from fencinglab.report import plain
 
-LONGEST = 32_000  # characters of a cell; a spreadsheet takes 32,767
 _FINDING = (
     "rule", "class", "resource", "source", "at", "kind", "writer", "token", "newer_token", "newer_holder", "newer_at",
     "before_token", "after_token", "before_holder", "after_holder", "before_status", "after_status", "says",
@@ -58,30 +52,6 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
     return place(contents, out)
 
 
-def place(contents: Mapping[str, str | Iterable[str]], out: Path) -> list[Path]:
-    """Write the files, each a text or its parts, beside their places first, then move each in one step."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".fencinglab-", dir=out))
-    except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written ({error.strerror}); name a folder that you own") from None
-    try:
-        for name, content in contents.items():
-            staged = staging / name
-            staged.parent.mkdir(exist_ok=True)
-            with staged.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines([content] if isinstance(content, str) else content)
-        for name in contents:
-            (out / name).parent.mkdir(exist_ok=True)
-            (staging / name).replace(out / name)
-    except OSError as error:
-        why = f"cannot be written ({error.strerror})"
-        raise UsageError(f"--out {out}: {why}; free the place or name another folder") from None
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-    return [out / name for name in contents]
-
-
 def _findings(done: Examination) -> Iterator[dict[str, Any]]:
     placed = read.place(done.con, done.log, evidence.broken_rows(done.con, done.audit))
     for result, row in evidence.every_finding(done.con, done.audit):
@@ -90,18 +60,4 @@ def _findings(done: Examination) -> Iterator[dict[str, Any]]:
 
 def _csv(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     """The lines of a CSV file of the rows."""
-    yield _line(columns)
-    for row in rows:
-        yield _line([_cell(plain(row.get(name))) for name in columns])
-
-
-def _line(cells: Sequence[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> str:
-    """The value as a cell without hidden characters; one that a spreadsheet would run gets an apostrophe in front."""
-    text = "" if value is None else inert(value, LONGEST)
-    return "'" + text if text[:1] in ("=", "+", "-", "@") else text
+    return table(columns, ({name: plain(row.get(name)) for name in columns} for row in rows))

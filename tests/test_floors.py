@@ -13,12 +13,12 @@ ROOT = Path(__file__).parent.parent
 # A line is a floor, a tuple a wing: its modules in the order in which they may import each other. The package of a
 # wing (`audit`) stands last in it. Wings of one floor do not know each other.
 FLOORS = (
-    [("", "errors", "inert", "history", "parameters")],
+    [("", "errors", "inert", "output", "history", "parameters")],
     [
         (
             "model.lease", "model.guard", "model.receiver", "model.fix", "model.event", "model.legal", "model.timeline",
             "model.rows", "model.world", "model.leasing", "model.writing", "model.happening", "model.replay",
-            "model.harm", "model.shelf", "model.matrix", "model",
+            "model.harm", "model.facts", "model.shelf", "model.matrix", "model",
         ),
         ("dynamodb.mock", "dynamodb.requests", "dynamodb.status", "dynamodb"),
         (
@@ -34,7 +34,7 @@ FLOORS = (
         ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.whatif", "audit"),
     ],
     [("charts",)],
-    [("report", "screen", "page", "examine", "notebook", "files"), ("compare",)],
+    [("report", "screen", "page", "examine", "notebook", "files"), ("narrate",), ("compare",)],
     [("cli",)],
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What comes of it when a worker asks the authority (acquire, renew, release, check its lease), and when time passes."""
+"""What comes of it when a worker asks the authority (acquire, renew, release, check its lease) and when time passes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 """Set up fencinglab and run it; `python3 lab.py` alone says what to type.
 
 `lab.py test ...` runs pytest, `lab.py notebooks [01]` opens JupyterLab, any other word goes to `fencinglab`.
-The first run makes .venv beside this file; it is made anew when the lock, pyproject.toml or Python changed.
+`lab.py replay` needs nothing but Python. For all else the first run makes .venv beside this file; it is made anew when
+the lock, pyproject.toml or Python changed.
 
 Standard library only, and no syntax newer than Python 3.6: an old Python must get far enough to say that it is old.
 """
@@ -30,9 +31,12 @@ PYTHON = BIN / ("python.exe" if WINDOWS else "python")
 STAMP = VENV / "lab.stamp"  # locked during a set-up, holds the fingerprint of a finished one, marks .venv as ours
 
 GUIDE = f"""\
-learn   {LAUNCHER} lab.py notebooks                     see how a late worker does harm, step by step
+learn   {LAUNCHER} lab.py replay report-generation      see how a late worker does harm, step by step
 audit   {LAUNCHER} lab.py audit YOUR-LOG                find the writes that a worker had no right to make
 review  {LAUNCHER} lab.py audit YOUR-LOG --out report   the same as files, to take into a design review"""
+
+# Runs the package from its source with any Python that is new enough, in the caller's folder.
+BARE = "import sys; sys.path[0] = sys.argv.pop(1); from fencinglab.cli import main; sys.exit(main())"
 
 
 class Stop(Exception):
@@ -47,7 +51,8 @@ def main(words):
             print(GUIDE)
             return 0
         command, folder = child(words)
-        set_up(words)
+        if command[0] != sys.executable:
+            set_up(words)
         return run(command, folder)
     except Stop as stop:
         sentence = str(stop)
@@ -101,6 +106,8 @@ def child(words):
         return [str(PYTHON), "-m", "pytest", *rest], HERE
     if verb == "notebooks":
         return [str(PYTHON), "-m", "jupyterlab", *notebook(rest)], HERE
+    if verb == "replay":
+        return [sys.executable, "-c", BARE, str(HERE), *words], None
     return [str(BIN / "fencinglab"), *words], None
 
 

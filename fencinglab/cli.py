@@ -76,6 +76,15 @@ def parser() -> argparse.ArgumentParser:
     verdict.add_argument(
         "--accept", metavar="REASON,…", help="exit 0 in spite of unknown, set-aside, broken-chain; the verdict stays"
     )
+    replay = verbs.add_parser(
+        "replay", help="What does this order of events do? Replay a timeline under several fixes.",
+        description="What does this order of events do? Replays a timeline, one event a line, and says what each fix "
+        "would have done at each step and which result stands in the end. Without a name it lists timelines and fixes.",
+        epilog="exit codes: 0 replayed, 2 a name, a fix or a file that cannot be used", allow_abbrev=False,
+    )  # fmt: skip
+    replay.add_argument("timeline", nargs="?", metavar="NAME-or-FILE", help="a timeline by name, or a file of your own")
+    replay.add_argument("--fix", action="append", metavar="NAME", help="a fix to try; may be given often")
+    replay.add_argument("--out", metavar="DIR", help="write trace.csv, comparison.csv, replay.json and the histories")
     return top
 
 
@@ -87,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.verb is None:
             parser().print_help()
             return 0
-        return _audit(options, words)
+        return _replay(options) if options.verb == "replay" else _audit(options, words)
     except FencinglabError as error:
         print(f"fencinglab: {inert(error, 2000)}", file=sys.stderr)
         return error.exit_code
@@ -97,6 +106,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from fencinglab import narrate, output
+    from fencinglab.model import fix, shelf
+    from fencinglab.model.replay import replay
+
+    if options.timeline is None:
+        if options.fix or options.out:
+            raise UsageError("--fix and --out need the timeline that is to be replayed; `fencinglab replay` lists them")
+        sys.stdout.write(narrate.listing())
+        return 0
+    timeline = shelf.find(options.timeline)
+    fixes = [fix.named(name) for name in options.fix or timeline.fixes or narrate.DEFAULT]
+    fixes = [*dict.fromkeys(fixes)]
+    companions = [replay(t, f) for t in shelf.companions(timeline, options.timeline) for f in fixes]
+    runs = [replay(timeline, f) for f in fixes]
+    sys.stdout.write(narrate.story(runs, companions))
+    if options.out:
+        written = output.place(narrate.contents(runs, companions), Path(options.out))
+        print("Written: " + ", ".join(str(path) for path in written))
+    sys.stdout.flush()
+    return 0
 
 
 def _audit(options: argparse.Namespace, words: Sequence[str]) -> int:

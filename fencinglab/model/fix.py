@@ -5,8 +5,10 @@ Each says in one sentence what it improves and in another what it leaves.
 
 from __future__ import annotations
 
+import difflib
 from typing import NamedTuple
 
+from fencinglab.errors import InputError
 from fencinglab.model.guard import GUARDS
 from fencinglab.model.receiver import Rules
 
@@ -172,3 +174,11 @@ FIXES = {
     )
 }  # fmt: skip
 PROPOSED = ("longer-lease", "renewed-often", "client-check", "fenced")  # the four of the reconstruction article
+
+
+def named(name: str) -> Fix:
+    """The fix of that name, or an InputError with the nearest names."""
+    if name in FIXES:
+        return FIXES[name]
+    near = difflib.get_close_matches(name, FIXES, 3, 0.4) or FIXES
+    raise InputError(f"`{name}` is no fix; nearest: {', '.join(near)}")

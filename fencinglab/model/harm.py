@@ -24,7 +24,7 @@ HARMS = {
     "final": ("unsafe", "what stands in the end is not the newest holder's"),
     "overlap": ("window", "the lease was granted while another's still ran"),
     "late": ("window", "a write was accepted after its lease had run out, with no newer grant"),
-    "wasted": ("cost", "a write of the newest holder was refused, and it had not been accepted before"),
+    "wasted": ("cost", "the newest holder's write was refused though it was no repetition"),
 }
 _ONCE = ("alert", "schedule", "retry", "effect")  # what others act upon each time that it is accepted
 
@@ -96,6 +96,7 @@ class _Life:
 
     def __init__(self) -> None:
         self.last = self.newest = self.tried = 0  # grants: of the last accepted write, of the newest, of any tried
+        self.last_line = self.tried_line = 0
         self.given = Counter[tuple[str, str]]()
 
 
@@ -115,8 +116,12 @@ def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
             running |= {row["lease"]: row["after_expires_at"] or row["at"]}
         for name in _broken(decision, accepted, kind, life):
             found[name].append(line)
+        if kind in MUTATIONS and accepted:
+            life.last_line = line
+        if kind in MUTATIONS and decision.grant == life.tried:
+            life.tried_line = line
     if life.last < life.tried and not run.flying:
-        found["final"].append(run.steps[-1].event.line)
+        found["final"].append(life.last_line or life.tried_line)
 
 
 def _broken(decision: Decision, accepted: bool, kind: str, life: _Life) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Timelines against fixes: which harm is done where, and what each proposed fix improves and leaves, as computed rows."""
+"""Timelines against fixes: which harm is done where; what each proposed fix improves and leaves, as computed rows."""
 
 from __future__ import annotations
 

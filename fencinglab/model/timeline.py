@@ -25,9 +25,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from fencinglab.errors import InputError
-from fencinglab.model import event, legal
+from fencinglab.model import event, fix, legal
 from fencinglab.model.event import WORD, Event
-from fencinglab.model.fix import FIXES
 
 _REQUIRED = {
     "title": "title: What this order of events shows",
@@ -154,9 +153,10 @@ def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: lis
         return int(found[1])
 
     for name in names("fixes"):
-        if name not in FIXES:
-            close = (difflib.get_close_matches(name, FIXES, 1, 0) or [""])[0]
-            raise InputError(f"{place('fixes')}: `{name}` is no fix; nearest: `{close}`")
+        try:
+            fix.named(name)
+        except InputError as error:
+            raise InputError(f"{place('fixes')}: {error}") from None
     timeline = Timeline(
         name=PurePath(file).name.removesuffix(".timeline"),
         title=header["title"][1],

@@ -26,6 +26,7 @@ class Decision(NamedTuple):
     value: str = ""
     again: bool = False  # the same operation of the same grant was accepted before
     late: bool = False  # the writer's lease had run out and nobody had taken over
+    attempt: str = ""  # what was attempted, in words; by which rule it was decided follows in the step's sentence
 
 
 @dataclass

@@ -115,7 +115,7 @@ def _delivered(world: World, flight: Flight, lost: bool) -> str:
     newest = world.newest[resource].grant
     late = flight.grant == newest > 0 and held_by(lease, world.now) != mutation.writer
     decision = Decision({}, flight.grant, newest, mutation.value, operation in world.accepted, late)
-    says = _sentence(world, decision, mutation, resource, reason)
+    decision = decision._replace(attempt=_attempt(world, decision, mutation, resource, unheard))
     before = world.state(flight.lease, resource)
     if not reason:
         world.held[resource] = new
@@ -131,15 +131,21 @@ def _delivered(world: World, flight: Flight, lost: bool) -> str:
     )  # fmt: skip
     if not reason and flight.grant >= world.marks[resource].grant:
         world.marks[resource] = recorded
-    return f"{says}; the reply is lost" if unheard else says
+    return f"{decision.attempt}: {_by(world, mutation, reason)}"
 
 
-def _sentence(world: World, decision: Decision, mutation: Mutation, resource: str, reason: str) -> str:
-    """`A wrote with 41 after 42 was accepted: rejected by at-or-above`."""
+def _by(world: World, mutation: Mutation, reason: str) -> str:
+    """`rejected by at-or-above`."""
     fix = world.fix
     rule = {**_RULES, "duplicate": f"the duplicate rule (an id per {fix.duplicates})"}.get(reason, fix.guard)
+    if reason:
+        return f"rejected by {rule}"
     compares = mutation.token is not None and fix.rules.guard.compares != "nothing"
-    verdict = f"rejected by {rule}" if reason else f"accepted by {rule}" if compares else "accepted, nothing compared"
+    return f"accepted by {rule}" if compares else "accepted, nothing compared"
+
+
+def _attempt(world: World, decision: Decision, mutation: Mutation, resource: str, unheard: bool) -> str:
+    """`A wrote with 41 after 42 was accepted`."""
     after = ""
     for newer, word in ((world.marks[resource], "accepted"), (world.newest[resource], "granted")):
         if decision.grant < newer.grant:
@@ -150,7 +156,8 @@ def _sentence(world: World, decision: Decision, mutation: Mutation, resource: st
     if decision.late:
         after = " after its lease had run out"
     presented = "without a token" if mutation.token is None else f"with {mutation.token}"
-    return f"{mutation.writer} {_PAST[mutation.kind]} {'again ' * decision.again}{presented}{after}: {verdict}"
+    again, lost = "again " * decision.again, ", and the reply is lost" * unheard
+    return f"{mutation.writer} {_PAST[mutation.kind]} {again}{presented}{after}{lost}"
 
 
 def poll(world: World, event: Event) -> str:

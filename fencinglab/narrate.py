@@ -1,0 +1,207 @@
+"""A replay as text and as files: what each event did under each fix, what stands in the end, which harm was done."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import fencinglab
+from fencinglab.history import NAMES
+from fencinglab.inert import inert
+from fencinglab.model import shelf
+from fencinglab.model.facts import end, facts
+from fencinglab.model.fix import FIXES
+from fencinglab.model.harm import Harm, harms, stale_attempts, unsafe, why_idle
+from fencinglab.model.matrix import proposals
+from fencinglab.model.replay import Run, Step
+from fencinglab.model.rows import clock
+from fencinglab.output import table
+
+WIDTH = 100
+SCHEMA = "fencinglab.replay/1"
+DEFAULT = ("unfenced", "fenced")  # where the timeline names no fixes
+_TRACE = ("timeline", "fix", "line", "second", "time", "event", "says", "decision", "token", "harm")
+_COMPARISON = (
+    "timeline", "fix", "resource", "final_value", "final_status", "final_next_poll", "final_retry", "alerts", "effects",
+    "stale_attempts", "unsafe", "window", "cost", "improves", "leaves",
+)  # fmt: skip
+
+
+def story(runs: Sequence[Run], companions: Sequence[Run] = ()) -> str:
+    """What `fencinglab replay` prints: the header, the events, the facts, and what each fix came to."""
+    parts = [_header(runs), _events(runs), [*facts(runs, companions)], _verdicts(runs)]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _header(runs: Sequence[Run]) -> list[str]:
+    timeline = runs[0].timeline
+    lines = _wrapped(f"{timeline.name}: ", timeline.title)
+    if timeline.shows:
+        lines += _wrapped("Look for this: ", f"{timeline.shows}.")
+    lengths = [f"{timeline.lease_length * run.fix.times} s under {run.fix.name}" for run in runs if run.fix.times > 1]
+    length = ", ".join([f"{timeline.lease_length} s", *lengths])
+    return [*lines, *_wrapped("", f"The first token is {timeline.first_token}; a lease lasts {length}.")]
+
+
+def _events(runs: Sequence[Run]) -> list[str]:
+    everything = [(*run.steps, *run.afterwards) for run in runs]
+    wide = min(max(len(str(step.event)) for step in everything[0]), 34)
+    broken = [{line for harm in unsafe(run) for line in harm.lines} for run in runs]
+    lines: list[str] = []
+    for number, steps in enumerate(zip(*everything, strict=True)):
+        if number == len(runs[0].steps):
+            lines.append(f"{'':9}afterwards:")
+        groups: dict[tuple[str, str], list[tuple[Run, Step]]] = {}
+        for run, step, harmed in zip(runs, steps, broken, strict=True):
+            mark = "✕" if step.event.line in harmed else " "
+            groups.setdefault((mark, _gist(step)), []).append((run, step))
+        lines += _event(steps[0], wide, groups)
+    return lines
+
+
+def _gist(step: Step) -> str:
+    """What two fixes must have in common to be told in one sentence."""
+    attempts = [f"{decision.attempt}: {decision.row['decision']}" for decision in step.decisions if decision.attempt]
+    return attempts[0] if attempts else step.says
+
+
+def _event(first: Step, wide: int, groups: dict[tuple[str, str], list[tuple[Run, Step]]]) -> list[str]:
+    """One event: in one line where all fixes agree, else a line below it for each group of fixes that agree."""
+    told = [(mark, members, _common(members, gist)) for (mark, gist), members in groups.items()]
+    if len(told) == 1:
+        [(mark, _, says)] = told
+        says += " under each fix" if says.endswith((": accepted", ": rejected")) else ""
+        return _wrapped(f"{clock(first.at):>7}  {first.event!s:<{wide}} {mark} ", says)
+    names = _names([[run.fix.name for run, _ in members] for _, members, _ in told])
+    label = max(map(len, names))
+    lines = [f"{clock(first.at):>7}  {first.event}"]
+    for (mark, members, says), name in zip(told, names, strict=True):
+        at = members[0][1].at
+        head = f"{clock(at) if at != first.at else '':>7}  {mark} "
+        lines += _wrapped(f"{head}{name:<{label}}  ", says) if label <= 24 else _wrapped(head, f"{says} [{name}]")
+    return lines
+
+
+def _common(members: Sequence[tuple[Run, Step]], gist: str) -> str:
+    """The sentence of all members, or what is common to theirs."""
+    return members[0][1].says if len({step.says for _, step in members}) == 1 else gist
+
+
+def _names(groups: Sequence[Sequence[str]]) -> list[str]:
+    """The fixes of each group; the largest of many is `all others`."""
+    largest = max(groups, key=len)
+    return ["all others" if group is largest and len(group) > 4 else ", ".join(group) for group in groups]
+
+
+def _verdicts(runs: Sequence[Run]) -> list[str]:
+    """A line a fix: the harm that was done, or why none was."""
+    idle = not any(map(stale_attempts, runs))
+    lines = _wrapped("", f"No stale write is attempted here: {why_idle(runs[0])}.") if idle else []
+    wide = max(len(run.fix.name) for run in runs)
+    for run in runs:
+        found = _shown(harms(run))
+        worst = [f"{harm.says} ({_places(harm)})" for harm in found if harm.group == "unsafe"]
+        other = [f"{harm.group}: {harm.says} ({_places(harm)})" for harm in found if harm.group != "unsafe"]
+        quiet = "" if idle or stale_attempts(run) else f": {why_idle(run)}"
+        told = "; ".join([*(worst or [f"nothing unsafe{quiet}"]), *other])
+        lines += _wrapped(f"{run.fix.name:<{wide}}  {'✕' if worst else '●'} ", told)
+    return lines
+
+
+def _shown(found: Sequence[Harm]) -> list[Harm]:
+    """The harms without the weaker one where the stronger says the same of the same lines."""
+    order = {line for harm in found if harm.name == "order" for line in harm.lines}
+    return [harm for harm in found if harm.name != "ownership" or not {*harm.lines} <= order]
+
+
+def _places(harm: Harm) -> str:
+    return f"line{'s' * (len(harm.lines) > 1)} {', '.join(map(str, harm.lines))}"
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    """The text after the head, its further lines below its first, no line wider than the screen."""
+    inside = inert(text, 2_000)
+    return textwrap.wrap(
+        inside, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def listing() -> str:
+    """What `fencinglab replay` prints without a name: the timelines, the fixes, and the four that are proposed most."""
+    known = [shelf.find(name) for name in shelf.names()]
+    wide = max(len(timeline.name) for timeline in known)
+    lines = ["Timelines (fencinglab replay NAME, or a file of your own); begin with report-generation:"]
+    for timeline in known:
+        lines += _wrapped(f"  {timeline.name:<{wide}}  ", timeline.title)
+    lines += ["", "Fixes (--fix NAME, as often as you like):"]
+    wide = max(map(len, FIXES))
+    for fix in FIXES.values():
+        lines += _wrapped(f"  {fix.name:<{wide}}  ", fix.improves)
+        lines += _wrapped(f"  {'':<{wide}}  but ", f"{fix.leaves[0].lower()}{fix.leaves[1:]}")
+    lines += [
+        "",
+        "Four fixes that are often proposed, each on a timeline that it improves and on one that it does not:",
+    ]
+    for row in proposals():
+        lines += _wrapped(f"  {row.fix:<{wide}}  ● {row.improved_by}: ", row.improves)
+        lines += _wrapped(f"  {'':<{wide}}  ✕ {row.exposed_by}: ", f"even so, {row.still}.")
+    return "\n".join(lines) + "\n"
+
+
+def contents(runs: Sequence[Run], companions: Sequence[Run] = ()) -> dict[str, str | Iterable[str]]:
+    """The files of a replay by name: the event trace and the comparison as CSV, both and the facts as JSON, and the
+    history under each fix as CSV.
+    """
+    trace, comparison = [*_trace(runs)], [*_comparison(runs)]
+    whole = {
+        "schema": SCHEMA,
+        "version": fencinglab.__version__,
+        "timeline": str(runs[0].timeline),
+        "facts": [*facts(runs, companions)],
+        "comparison": comparison,
+        "trace": trace,
+    }
+    histories = {f"history/{run.fix.name}.csv": table(NAMES, map(_plain, run.rows)) for run in runs}
+    return {
+        "trace.csv": table(_TRACE, trace),
+        "comparison.csv": table(_COMPARISON, comparison),
+        "replay.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n",
+        **histories,
+    }
+
+
+def _trace(runs: Sequence[Run]) -> Iterable[dict[str, Any]]:
+    for run in runs:
+        for step in (*run.steps, *run.afterwards):
+            decided = [decision.row["decision"] for decision in step.decisions]
+            tokens = [decision.row["token"] for decision in step.decisions]
+            yield {
+                "timeline": run.timeline.name, "fix": run.fix.name, "line": step.event.line, "second": step.at,
+                "time": clock(step.at), "event": str(step.event), "says": step.says,
+                "decision": decided[-1] if decided else None,
+                "token": str(tokens[-1]) if decided and tokens[-1] is not None else None,
+                "harm": ", ".join(harm.name for harm in harms(run) if step.event.line in harm.lines),
+            }  # fmt: skip
+
+
+def _comparison(runs: Sequence[Run]) -> Iterable[dict[str, Any]]:
+    for run in runs:
+        found = harms(run)
+        groups = {g: ", ".join(h.name for h in found if h.group == g) for g in ("unsafe", "window", "cost")}
+        for resource in run.timeline.resources:
+            ends = {f: end(run, resource, f) for f in ("value", "status", "next_poll", "retry")}
+            yield {
+                "timeline": run.timeline.name, "fix": run.fix.name, "resource": resource,
+                **{f"final_{name}": text for name, text in ends.items()}, "alerts": end(run, resource, "alerts"),
+                "effects": ", ".join(run.effects), "stale_attempts": len(stale_attempts(run)), **groups,
+                "improves": run.fix.improves, "leaves": run.fix.leaves,
+            }  # fmt: skip
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a history in texts and numbers; times are ISO text in UTC."""
+    return {k: f"{v.isoformat()}Z" if isinstance(v, datetime) else v for k, v in row.items()}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from fencinglab import report
+from fencinglab import history, report
 from fencinglab.audit import audit, evidence
 from fencinglab.audit.rules import BY_NAME, CLASSES
 from fencinglab.errors import UsageError
@@ -65,13 +65,15 @@ def examine(
 
     with tempfile.TemporaryDirectory(prefix="fencinglab-", ignore_cleanup_errors=True) as folder:
         work = Path(folder)
-        with duckdb.connect(str(work / "audit.duckdb")) as con:
+        with duckdb.connect() as con:
             con.execute(f"set memory_limit = '{MEMORY}'")
             con.execute("set temp_directory = ?", [str(work / "spill")])
             log = read.read(
                 con, request.logs, request.mapping, work,
                 form=request.form, filters=request.filters, stdin=stdin, progress=progress,
             )  # fmt: skip
+            if request.redact:
+                history.store(con, "history")  # before its rows are numbered in the verdicts
             progress(f"judging {log.entries.audited:,} records")
             audit.judge_all(con, skew=request.mapping.skew, retention=request.mapping.retention)
             judged = audit.assess(con, request.declared, never=log.never, set_aside=log.entries.set_aside)

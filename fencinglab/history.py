@@ -98,6 +98,26 @@ def select(expressions: Mapping[str, str], source: str) -> str:
     return f"select {listed} from {source}"
 
 
+def table(name: str, made: Mapping[str, str], *more: str) -> str:
+    """The SQL that makes an empty history table; columns in `made` take no room, their expression gives them.
+
+    `more` are definitions of columns beside the history's.
+    """
+    listed = (
+        f'"{c.name}" {c.type}'
+        + (f" generated always as (cast({made[c.name]} as {c.type})) virtual" if c.name in made else "")
+        for c in COLUMNS
+    )
+    return f"create or replace table {name} ({', '.join((*listed, *more))})"
+
+
+def store(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Give every column of a history table room of its own, so that each can be updated."""
+    con.execute(f"create or replace table stored as select * from {name}")
+    con.execute(f"drop table {name}")
+    con.execute(f"alter table stored rename to {name}")
+
+
 def check(relation: duckdb.DuckDBPyRelation, name: str = "history") -> duckdb.DuckDBPyRelation:
     """The same relation with the history's columns in order, or an InputError that names the first fault.
 

@@ -29,6 +29,8 @@ class Lines(NamedTuple):
     all: int
     blank: int  # only white space
     set_aside: tuple[SetAside, ...]
+    marks: tuple[tuple[int, int], ...] = ()  # (lines, bytes) before each block, to find a line again
+    size: int = 0  # bytes
 
 
 class Unclean(Exception):
@@ -41,7 +43,8 @@ def scan(chunks: Iterator[bytes], source: Source, shape: str, write: Callable[[b
     A line that is set aside is written as an empty one. In a document, a CSV header or a CSV field over several
     lines that would break what is round it: there each bad byte is written as U+FFFD.
     """
-    lines = blank = 0
+    lines = blank = size = 0
+    marks: list[tuple[int, int]] = []
     aside: list[SetAside] = []
     begins = True  # a line begins with this block
     quoted = titled = False  # in a CSV: inside a field; after the header
@@ -62,6 +65,7 @@ def scan(chunks: Iterator[bytes], source: Source, shape: str, write: Callable[[b
                 write(chunk)
         return Lines(0, 0, ())
     for block, why in _blocks(chunks, source, shape != "documents"):
+        marks.append((lines, size))
         faulty = why or _fault(block)
         if faulty and not write:
             raise Unclean
@@ -85,9 +89,10 @@ def scan(chunks: Iterator[bytes], source: Source, shape: str, write: Callable[[b
         elif shape == "csv":
             quoted, titled = quoted ^ (block.count(b'"') % 2 == 1), titled or bool(block.strip())
         begins = block.endswith(b"\n")
+        size += len(block)
         if write:
             write(block)
-    return Lines(lines, blank, tuple(aside))
+    return Lines(lines, blank, tuple(aside), tuple(marks), size)
 
 
 def _blocks(chunks: Iterator[bytes], source: Source, by_line: bool) -> Iterator[tuple[bytes, str]]:

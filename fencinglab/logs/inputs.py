@@ -11,10 +11,11 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from fencinglab.errors import InputError
 from fencinglab.logs.clean import KEPT as KEPT
@@ -37,6 +38,7 @@ class File(NamedTuple):
     lines: int  # of the decoded text, with blank and set-aside ones; 0 where the format is Parquet or not read
     blank: int  # of them, only white space
     detected: Detected = EMPTY
+    marks: tuple[tuple[int, int], ...] = ()  # (lines, bytes) of `path` before some of its lines
 
 
 class Inputs(NamedTuple):
@@ -68,13 +70,23 @@ def collect(
     )
 
 
-def locate(files: Sequence[File], path: Path | str, line: int) -> str:
-    """`name:line` in what the user gave, for a 1-based line of a `path` that DuckDB read."""
-    path = Path(path)
-    for file in files:
-        if file.first_line < line <= file.first_line + file.lines and file.path == path:
-            return f"{file.name}:{line - file.first_line}"
-    return f"{path}:{line}"
+class Places:
+    """Where lines of the files that DuckDB read lie in what the user gave."""
+
+    def __init__(self, files: Iterable[File]) -> None:
+        self.files: dict[str, list[File]] = {}
+        for file in files:
+            self.files.setdefault(str(file.path), []).append(file)
+        for sharing in self.files.values():
+            sharing.sort(key=lambda file: file.first_line)
+
+    def of(self, path: str, line: int | None, index: str = "") -> str:
+        """`name:line[#index]`, with `?` for what is not known."""
+        sharing = self.files.get(path, [])
+        if not sharing or line is None:
+            return f"{sharing[0].name if len(sharing) == 1 else '?'}:?"
+        file = sharing[bisect_left(sharing, line, key=lambda file: file.first_line) - 1]
+        return f"{file.name}:{line - file.first_line}{index}"
 
 
 class _Run:
@@ -123,8 +135,8 @@ def _take(name: str, path: Path | None, run: _Run, copied: bool = False) -> tupl
         found = Detected("table", "parquet") if head.startswith(PARQUET) else sniff(head)
         found = taken_as(found, run.wanted, name) if run.wanted else found
 
-        def file(place: Path, first: int = 0, lines: int = 0, blank: int = 0) -> File:
-            return File(name, place, first, source.hash.hexdigest(), source.size, lines, blank, found)
+        def file(place: Path, first: int = 0, lines: int = 0, blank: int = 0, marks: tuple[Any, ...] = ()) -> File:
+            return File(name, place, first, source.hash.hexdigest(), source.size, lines, blank, found, marks)
 
         if found.format not in FORMATS and found != EMPTY:  # nothing in it will be read
             source.exhaust()
@@ -150,7 +162,8 @@ def _take(name: str, path: Path | None, run: _Run, copied: bool = False) -> tupl
                 run.shared[found] = place, first + scanned.all
         if found.shape == "parquet" and not run.wanted:
             found = detect(place, name)
-        return file(place, first, scanned.all, scanned.blank), scanned.set_aside
+        whole = scanned.size - source.size in (0, 1)  # read as it lies; the last newline may be ours
+        return file(place, first, scanned.all, scanned.blank, scanned.marks if whole else ()), scanned.set_aside
 
 
 # In folders only. `manifest-summary.json` stays: without it an export of no items would be an empty log.

@@ -6,16 +6,16 @@ Always: entries read = records + blank + set aside, and records = audited + dupl
 from __future__ import annotations
 
 import secrets
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from fencinglab import history
 from fencinglab.errors import InputError, UsageError
 from fencinglab.logs import detect, inputs, lines, streams, tables, unwrap, values
-from fencinglab.logs.inputs import File, SetAside
+from fencinglab.logs.inputs import File, Places, SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, resolve
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ def read(
             why = f": {reason} ({next(lost.source for lost in aside if lost.reason == reason)})"
         raise InputError(f"{named}: no readable record in {sum(f.lines for f in taken.files):,} lines{why}")
     progress("putting records in order")
+    if len(parts) > 1 and "dynamodb-stream" in parts:
+        history.store(con, "stream")
     duplicates = sum(_drop_duplicates(con, part.table, name) for name, part in parts.items())
     beside = [parts[name].table for name in ("log-lines", "table") if name in parts and "dynamodb-stream" in parts]
     for table in beside:
@@ -219,7 +221,7 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
 
 def _set_aside_records(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[SetAside]:
     """What the stream reader could not use, with line and raw text; such rows leave the table `stream`."""
-    places = _Places(files)
+    places = Places(files)
     aside = []
     unread = con.execute("select path, line, index, reason, raw from unread order by all").fetchall()
     for path, line, index, reason, raw in unread:
@@ -237,25 +239,6 @@ def _set_aside_records(con: duckdb.DuckDBPyConnection, files: Sequence[File]) ->
     con.execute("delete from stream where fault is not null")
     con.execute("alter table stream drop column fault")
     return aside
-
-
-class _Places:
-    """Where lines of the files that DuckDB read lie in what the user gave."""
-
-    def __init__(self, files: Iterable[File]) -> None:
-        self.files: dict[str, list[File]] = {}
-        for file in files:
-            self.files.setdefault(str(file.path), []).append(file)
-        for sharing in self.files.values():
-            sharing.sort(key=lambda file: file.first_line)
-
-    def of(self, path: str, line: int | None, index: str = "") -> str:
-        """`name:line[#index]`, with `?` for what is not known."""
-        sharing = self.files.get(path, [])
-        if not sharing or line is None:
-            return f"{sharing[0].name if len(sharing) == 1 else '?'}:?"
-        file = sharing[bisect_left(sharing, line, key=lambda file: file.first_line) - 1]
-        return f"{file.name}:{line - file.first_line}{index}"
 
 
 def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # type: ignore[no-untyped-def]
@@ -378,14 +361,15 @@ def place(con: duckdb.DuckDBPyConnection, log: Log, row_ids: Iterable[int]) -> d
             where rowid in (select unnest(?::bigint[]))""",
         [list(row_ids)],
     ).fetchall()
-    places = _Places(log.paths)
+    places = Places(log.paths)
     wanted: dict[str, dict[str, int]] = {}
     for _, source, event, guess in rows:
         if source in places.files:
             wanted.setdefault(source, {})[event or ""] = guess
     found = {}
     for path, events in wanted.items():  # rows are in the order of the lines, unless there were blank ones or others
-        found[path] = unwrap.find(Path(path), set(events), lines=set(events.values()))
+        marks = places.files[path][0].marks if len(places.files[path]) == 1 else ()
+        found[path] = unwrap.find(Path(path), set(events), lines=events.values(), marks=marks)
         if len(found[path]) < len(events):
             found[path] = unwrap.find(Path(path), set(events))
     placed = {}

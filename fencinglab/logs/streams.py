@@ -40,6 +40,7 @@ _SAMPLE = 2_000
 _MOST = 200  # attributes that make up an image
 _TAGS = ("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")
 _COLLECTIONS = {"M", "L", "SS", "NS", "BS", "OBJECT", "ARRAY"}  # typed and plain
+_TOKENS = ("token", "written_token")
 _SCALARS = (
     "token", "written_token", "writer", "holder", "expires_at", "status", "terminal_version", "version", "operation",
     "alert",
@@ -147,28 +148,38 @@ def read(
         "holder": str(bool(spec.get("holder"))),
         "token": str(bool(spec.get("token"))),
         "version": str(bool(spec.get("version"))),
+    } | {
+        f"{role}_fault": unwrap.text(f"{spec.get(role)} is not a whole number of at most {history.TOKEN_DIGITS} digits")
+        for role in _TOKENS
     }
     con.execute(f"create or replace temp table mapped as select {', '.join(f'{v} as {k}' for k, v in mapped.items())}")
-    con.execute(f"""create or replace table stream as
-        select *, ''::varchar as event_id, ''::varchar as fault from ({history.select({}, "range(0)")})""")
+    made = _made(spec)
+    con.execute(history.table("stream", made, "event_id varchar", "fault varchar"))
     con.execute("""create or replace temp table unread
         (path varchar, line bigint, index bigint, reason varchar, raw varchar)""")
-    item = _Item(spec, seen)
-    members = ", ".join(f"{_name(name)} {of}" for name, of in item.record().items())
-    columns = ", ".join(f"{unwrap.text(name)}: {unwrap.text(of)}" for name, of in item.record().items())
+    stored = ", ".join(f'"{name}"' for name in (*(n for n in history.NAMES if n not in made), "event_id", "fault"))
 
-    def insert(records: str) -> None:
+    def insert(records: str, item: _Item) -> None:
         changes = f"({_changes(records, spec, seen, item, key)}) as changes"
-        con.execute(f"insert into stream by name {STREAMS_SQL.replace('from changes', f'from {changes}', 1)}")
+        rows = STREAMS_SQL.replace("from changes", f"from {changes}", 1)
+        con.execute(f"insert into stream by name select {stored} from ({rows})")
 
-    again: list[File] = []
-    if lines:
-        insert(f"""select filename as path, * exclude (filename) from read_json({unwrap.paths(lines)}, filename = true,
-            columns = {{{columns}}}, format = 'newline_delimited', records = 'true', ignore_errors = true)""")
+    item = _Item(spec, seen)
+    for each in (item, item.of_any_type()) if lines else ():
+        columns = ", ".join(f"{unwrap.text(name)}: {unwrap.text(of)}" for name, of in each.record().items())
+        insert(
+            f"""select filename as path, * exclude (filename) from read_json({unwrap.paths(lines)}, filename = true,
+            columns = {{{columns}}}, format = 'newline_delimited', records = 'true', ignore_errors = true)""",
+            each,
+        )
         strange = [p for (p,) in con.execute("select distinct source from stream where resource is null").fetchall()]
         con.execute("delete from stream where source in (select unnest(?::varchar[]))", [strange])
-        again = [f for f in lines if str(f.path) in strange]
-    for files, by_line in ((again, True), (documents, False)):
+        lines = [f for f in lines if str(f.path) in strange]
+        if not lines:
+            break
+    item = item.of_any_type()
+    members = ", ".join(f"{_name(name)} {of}" for name, of in item.record().items())
+    for files, by_line in ((lines, True), (documents, False)):
         if not files:
             continue
         entries = unwrap.text_lines(files, work) if by_line else unwrap.documents(files)
@@ -178,7 +189,7 @@ def read(
         con.execute(f"create or replace temp table opened as select * from {unwrap.records(entries)}")
         con.execute(f"""create or replace temp table shaped as
             select *, try_cast(record as struct({members})) as shape from opened""")
-        insert("select path, unnest(shape) from shaped")
+        insert("select path, unnest(shape) from shaped", item)
         con.execute("delete from stream where resource is null")
         if broken:
             con.execute(f"""insert into unread select path, line, null, '{unwrap.BROKEN}', raw
@@ -191,12 +202,27 @@ def read(
             from shaped where shape is null or key_text(record->'{keys}') is null""")
 
 
-class _Item:
-    """SQL for the attributes of an image, which is read as a struct."""
+def _made(spec: MappingSpec) -> dict[str, str]:
+    """{column: SQL} of what needs no room: what a stream never shows, what is not mapped, and what follows."""
+    made = dict.fromkeys(NEVER, "null") | {"lease": "resource", "decision": "'accepted'"}
+    for name in ("expires_at", "status", "terminal_version", "version", "value", "operation", "alert"):
+        if not spec.get(name):
+            made |= {column: "null" for column in (name, f"before_{name}", f"after_{name}") if column in history.NAMES}
+    if not spec.terminal:
+        made |= {"before_terminal": "null", "after_terminal": "null"}
+    return made if spec.rising else made | {"fell": "null"}
 
-    def __init__(self, spec: MappingSpec, seen: Look) -> None:
-        self.seen = seen
-        self.tokens = [name for key in ("token", "written_token") for name in _names(spec, key)]
+
+class _Item:
+    """SQL for the attributes of an image, which is read as a struct.
+
+    Of each mapped attribute only the types are read that the sample shows, since each costs time: a record with
+    another one has no resource, and its file is read again as `of_any_type`.
+    """
+
+    def __init__(self, spec: MappingSpec, seen: Look, any_type: bool = False) -> None:
+        self.spec, self.seen = spec, seen
+        self.tokens = [name for key in _TOKENS for name in _names(spec, key)]
         mapped = [(key, name) for key in spec.fields for name in _names(spec, key)]
         mapped += [("", name) for name in spec.rising]
         collections = {name for name, tags in seen.attributes.items() if tags & _COLLECTIONS}
@@ -205,6 +231,29 @@ class _Item:
         # names of a struct differ by more than case; of two that do not, the mapped one stays
         every = [*(n for _, n in mapped), *spec.protect, *seen.attributes][:_MOST]
         self.names = list({n.lower(): n for n in reversed(every)}.values())
+        self.tags = {}  # of what is read typed: the tags of a text, a number or nothing
+        for name in self.scalars if seen.typed else ():
+            wide = ("S", "N", "NULL") if name in self.tokens else ("S", "N")
+            known = tuple(tag for tag in ("S", "N", "NULL") if tag in seen.attributes.get(name, ()))
+            self.tags[name] = wide if any_type or not set(known) & {"S", "N"} else known
+        self.closed = [] if any_type else [n for n in self.tags if seen.attributes.get(n, set()) & {"S", "N"}]
+
+    def of_any_type(self) -> _Item:
+        """The same attributes, whatever type their values have."""
+        return _Item(self.spec, self.seen, True)
+
+    def odd(self) -> str:
+        """Whether a mapped attribute has a value of a type that is not read."""
+        tests = [
+            f"({image}.{_name(name)} is not null and coalesce({', '.join(self._tagged(name, image))}) is null)"
+            for image in ("now", "old")
+            for name in self.closed
+        ]
+        return " or ".join(tests) or "false"
+
+    def _tagged(self, name: str, image: str, tags: Sequence[str] = ("N", "S", "NULL")) -> list[str]:
+        """The values of an attribute under its tags, of which one is not null."""
+        return [f'{image}.{_name(name)}."{tag}"' for tag in tags if tag in self.tags[name]]
 
     def record(self) -> dict[str, str]:
         """{name: type} of the members of one record, spelled as the log spells them."""
@@ -220,17 +269,18 @@ class _Item:
     def _type(self, name: str) -> str:
         if not self.seen.typed:
             return "varchar"
-        if name not in self.scalars:
+        if name not in self.tags:
             return "json"
-        tags = ("S", "N", "NULL") if name in self.tokens else ("S", "N")
-        return "struct(" + ", ".join(f'"{self.seen.spelled(tag)}" varchar' for tag in tags) + ")"
+        return "struct(" + ", ".join(f'"{self.seen.spelled(tag)}" varchar' for tag in self.tags[name]) + ")"
 
     def scalar(self, name: str | None, image: str) -> str:
         """The attribute's text or number, as text; null where it is missing or something else."""
         if name is None:
             return "null::varchar"
-        value = f"{image}.{_name(name)}"
-        return f"coalesce({value}.N, {value}.S)" if self.seen.typed and name in self.scalars else value
+        if name not in self.tags:
+            return f"{image}.{_name(name)}"
+        first, *others = self._tagged(name, image, ("N", "S"))
+        return f"coalesce({', '.join((first, *others))})" if others else first
 
     def comparable(self, name: str, image: str) -> str:
         """What of the attribute is equal where its value is, in whatever order the members of a map or set stand."""
@@ -269,7 +319,18 @@ class _Item:
         """Characters of the stored token where it is text, 0 where it is a number."""
         if name is None or not self.seen.typed:
             return "null::integer"
-        return f"case when now.{_name(name)}.N is not null then 0 else length(now.{_name(name)}.S) end"
+        number, text = ((self._tagged(name, "now", (tag,)) or ["null"])[0] for tag in "NS")
+        return f"case when {number} is not null then 0 else length({text}) end"
+
+    def there(self, name: str | None) -> str:
+        """Whether the attribute has a value in the new image, of whatever type."""
+        if name is None:
+            return "false"
+        value = f"now.{_name(name)}"
+        if not self.seen.typed:
+            return f"coalesce({value}, 'null') <> 'null'"
+        nothing = self._tagged(name, "now", ("NULL",))
+        return f"({value} is not null{''.join(f' and {tag} is null' for tag in nothing)})"
 
     def fault(self) -> str:
         """Why the record cannot be used, or null; never with the value, which is payload."""
@@ -283,16 +344,6 @@ class _Item:
             begins = ", ".join(f"{image}.{_name(self.seen.key)}" for image in ("now", "old"))
             odd = f"starts_with(coalesce({begins}), '{{') = {not self.seen.typed}"
             faults[odd] = "its values are not written as those of the others"
-        for name in dict.fromkeys(self.tokens):
-            value = f"now.{_name(name)}"
-            missing = (
-                f'{value} is null or {value}."NULL" is not null'
-                if self.seen.typed
-                else f"coalesce({value}, 'null') = 'null'"
-            )
-            faults[f"not ({missing}) and whole_number({self.scalar(name, 'now')}) is null"] = (
-                f"{name} is not a whole number of at most {history.TOKEN_DIGITS} digits"
-            )
         return "case " + " ".join(f"when {test} then {unwrap.text(why)}" for test, why in faults.items()) + " end"
 
 
@@ -324,15 +375,16 @@ def _changes(records: str, spec: MappingSpec, seen: Look, item: _Item, key: str)
             event_name = 'REMOVE' or now is not null as after_known,
             {sides}, {item.changed(_names(spec, "next_poll"))} as next_poll_changed,
             {item.changed(spec.protect)} as other_protected_changed,
-            {item.fell(spec.rising)} as fell, {item.width(spec.get("token"))} as token_width, {item.fault()} as fault
+            {item.fell(spec.rising)} as fell, {item.width(spec.get("token"))} as token_width,
+            {item.there(spec.get("token"))} as token_there,
+            {item.there(fields.get("written_token"))} as written_token_there, {item.fault()} as fault
         from (select *, {was} as was from (
             select * replace (coalesce(stream, 'unnamed stream') as stream),
-                case when contains(stream, '/') then split_part(stream, '/', 1) || '/' else '' end
-                    || {_key(seen)} as resource
+                case when not coalesce({item.odd()}, false)
+                    then coalesce(substr(stream, 1, instr(stream, '/')), '') || {_key(seen)} end as resource
             from (select path, coalesce(eventID, d.SequenceNumber) as event_id, eventName as event_name,
                 coalesce(contains(userIdentity, 'dynamodb.amazonaws.com'), false) as by_service,
-                case when contains(eventSourceARN, ':table/')
-                    then substr(eventSourceARN, instr(eventSourceARN, ':table/') + 7) end as stream,
+                substr(eventSourceARN, nullif(instr(eventSourceARN, ':table/'), 0) + 7) as stream,
                 d.Keys as keys, d.SequenceNumber as sequence, d.ApproximateCreationDateTime as created,
                 d.NewImage as now, d.OldImage as old
             from (select * exclude (dynamodb), dynamodb as d from ({records}))))))"""

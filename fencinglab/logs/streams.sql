@@ -50,7 +50,11 @@ stored as (
 
 select
     event_id,
-    fault,
+    case
+        when fault is not null then fault
+        when token_there and after_token is null then mapped.token_fault
+        when written_token_there and after_written_token is null then mapped.written_token_fault
+    end as fault,
     resource,
     resource as lease,
     right('0000000000000000000000000000000000000000' || sequence, 40) as order_key,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from fencinglab.logs.inputs import File, SetAside
 
@@ -191,19 +192,33 @@ def event_of(raw: str) -> str | None:
     return match[2].decode() if match else None
 
 
+def _lines(file: BinaryIO, wanted: Sequence[int], marks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+    """(number, line) of the wanted lines, or of all; `marks` save reading what lies between."""
+    if not wanted:
+        yield from enumerate(file, 1)
+        return
+    at = 0
+    for number in wanted:
+        before, offset = marks[max(bisect_left(marks, (number, 0)) - 1, 0)] if marks else (0, 0)
+        if before > at:
+            file.seek(offset)
+            at = before
+        for line in islice(file, number - at - 1, number - at):
+            yield number, line
+        at = number
+
+
 def find(
-    path: Path, wanted: set[str], *, raw: bool = False, lines: Container[int] = range(1, sys.maxsize)
+    path: Path, wanted: set[str], *, raw: bool = False, lines: Iterable[int] = (), marks: Sequence[tuple[int, int]] = ()
 ) -> dict[str, tuple[int, str, bytes]]:
     """{id: (line, "#index" or "", the line if `raw`)} of the records with these event ids or sequence numbers.
 
     Looked up only for rows that are shown, since reading keeps no line numbers. `index` counts the
-    records of a line that holds several. Only `lines` are looked at.
+    records of a line that holds several. Only `lines` are looked at, if there are any; `marks` are those of a File.
     """
     found: dict[str, tuple[int, str, bytes]] = {}
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if number not in lines:
-                continue
+        for number, line in _lines(file, sorted(set(lines)), marks):
             counts = Counter[bytes]()
             here: dict[str, tuple[bytes, int]] = {}
             for match in _ID.finditer(line):

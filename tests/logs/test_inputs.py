@@ -22,7 +22,7 @@ from fencinglab.errors import InputError
 from fencinglab.logs import decode
 from fencinglab.logs.decode import Limits
 from fencinglab.logs.detect import EMPTY, Detected
-from fencinglab.logs.inputs import KEPT, MANY, collect, locate
+from fencinglab.logs.inputs import KEPT, MANY, Places, collect
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
 LINES = Detected("log-lines", "lines")
@@ -284,7 +284,7 @@ def test_trap_12_a_cut_last_line_does_not_join_the_next_file(put, work):
     first, second = found.files
     assert first.path == second.path
     assert (texts(first), texts(second)) == ([line(1), line(2)[:-4]], [line(3)])
-    assert locate(found.files, str(second.path), 3) == f"{second.name}:1"
+    assert Places(found.files).of(str(second.path), 3) == f"{second.name}:1"
 
 
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
@@ -327,7 +327,7 @@ def test_trap_13_lines_that_would_stop_duckdb(put, work, bad, reason):
     [file], [entry] = found.files, found.set_aside
     assert (entry.source, entry.reason, entry.raw) == (f"{file.name}:3", reason, (bad + b"\r")[: len(entry.raw)])
     assert (file.lines, file.blank, texts(file)) == (4, 1, [line(1), "", "", line(2)])
-    assert locate(found.files, file.path, 4) == f"{file.name}:4"
+    assert Places(found.files).of(str(file.path), 4) == f"{file.name}:4"
     assert (file.size, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
 
 
@@ -495,7 +495,7 @@ def test_many_small_files_are_quick_and_share_a_copy(put, work, tmp_path, pack):
     assert MANY < 500
     assert {file.path for file in found.files} == {next(work.iterdir())}
     assert duck(found.files) == sorted([*range(500)] * 2)
-    assert locate(found.files, found.files[0].path, 3 * 321 + 3) == f"{tmp_path}/given/00321:3"
+    assert Places(found.files).of(str(found.files[0].path), 3 * 321 + 3) == f"{tmp_path}/given/00321:3"
     assert spent < 2
 
 
@@ -671,7 +671,7 @@ def test_every_line_is_accounted_for(tmp_path_factory, given_, chunk):
         if file.detected == LINES:
             for n, (one, fate) in enumerate(zip(lines, fates, strict=True), 1):
                 assert texts(file)[n - 1] == (one.decode().strip() if fate == "text" else "")
-                assert locate(found.files, file.path, file.first_line + n) == f"{file.name}:{n}"
+                assert Places(found.files).of(str(file.path), file.first_line + n) == f"{file.name}:{n}"
     text = [
         told(one) == "text"
         for file, (_, lines, _) in zip(found.files, given_, strict=True)

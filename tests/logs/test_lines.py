@@ -279,7 +279,7 @@ def test_results_are_keyed_hashes(read):
     fields = {"value": "result,checksum"}
     first, second, third, none = read(text, fields=fields).column("after_value")
 
-    assert (first == second, first == third, none, len(first)) == (True, False, None, 12)
+    assert (first == second, first == third, none, 0 < len(first) <= 16) == (True, False, None, True)
     assert read(text, fields=fields, key="other").column("after_value")[0] != first
 
 

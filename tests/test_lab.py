@@ -95,6 +95,15 @@ def test_words_become_commands(lab, installed):
     ]
 
 
+def test_a_replay_needs_no_set_up(lab, installed):
+    """`replay` runs the package from its source with this very Python, in the caller's folder; nothing is installed."""
+    assert lab.main(["replay", "short-pause"]) == 0
+
+    assert lab.ran == [([sys.executable, "-c", lab.BARE, str(lab.HERE), "replay", "short-pause"], None)]
+    assert installed == []
+    assert not lab.VENV.exists()
+
+
 @pytest.mark.parametrize(
     ("rest", "opens"),
     [

@@ -114,23 +114,25 @@ def read(text: str, line: int = 0) -> Event | None:
 
 
 def nearest(text: str) -> str:
-    """The event that the text most resembles, filled in with the text's own words."""
+    """The event that the text most resembles, filled in with the text's own words; its verb counts most."""
     words = text.split()
 
-    def filled(form: str) -> str:
-        plain = re.sub(r"\[[^]]*\]", "", form).split()
-        return " ".join(_filled(part, words, place) for place, part in enumerate(plain))
+    def resemblance(line: str, form: str) -> float:
+        verbs = {word for word in form.split() if word.isalpha()} & {*words}
+        return len(verbs) + difflib.SequenceMatcher(None, line, text).ratio()
 
-    candidates = [filled(form) for form in FORMS.values()]
-    return max(candidates, key=lambda line: difflib.SequenceMatcher(None, line, text).ratio())
+    forms = [re.sub(r"\[[^]]*\]", "", form) for form in FORMS.values()]
+    lines = [" ".join(_filled(part, words, place) for place, part in enumerate(form.split())) for form in forms]
+    return max(zip(lines, forms, strict=True), key=lambda pair: resemblance(*pair))[0]
 
 
 def _filled(part: str, words: list[str], place: int) -> str:
-    """A word of a form, its slot filled with the word of the text in the same place where that fits."""
+    """A word of a form, its slot filled with the word of the text in the same place, or the last, where that fits."""
     slot = re.search(r"{(\w+)}", part)
     if slot is None:
         return part
     ending = part[slot.end() :]
-    word = words[place].removesuffix(ending).strip(",'") if place < len(words) else ""
+    last = words[-1] if slot[1] == "value" and len(words) > 2 else ""
+    word = (words[place] if place < len(words) else last).removesuffix(ending).strip(",'")
     blank = {"number": "20", "worker": "A", "value": "VALUE", "resource": "RESOURCE"}.get(slot[1], slot[1])
     return (word if re.fullmatch(_SLOTS[slot[1]], word) else blank) + ending

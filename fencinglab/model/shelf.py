@@ -33,7 +33,7 @@ def find(wanted: str, beside: Path | None = None) -> Timeline:
     path = Path(wanted)
     if path.exists():
         return _read(path, wanted)
-    close = difflib.get_close_matches(path.name.removesuffix(ENDING), names(), 3, 0.4)
+    close = difflib.get_close_matches(path.name.removesuffix(ENDING), names(), 3, 0.5)
     nearest = f"nearest: {', '.join(close)}" if close else "`fencinglab replay` lists them"
     raise InputError(f"`{wanted}` is neither a timeline that comes with fencinglab nor a file; {nearest}")
 

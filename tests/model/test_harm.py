@@ -1,0 +1,91 @@
+"""What went wrong in a run is told from its decisions, whatever tokens were presented."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencinglab.model import shelf
+from fencinglab.model.fix import FIXES
+from fencinglab.model.harm import HARMS, harms, stale_attempts, unsafe, why_idle
+from fencinglab.model.replay import replay
+from fencinglab.model.timeline import parse
+
+HEADER = "title: t\nworkers: A, B\nresources: report\nfirst token: 41\nlease length: 60 s\n\n"
+TAKEN = "A acquires; lease expires; B acquires; "
+
+
+def found(events: str, fix: str = "unfenced") -> dict[str, tuple[int, ...]]:
+    """The harms of these events by name, with the events counted from 1."""
+    run = replay(parse(HEADER + events.replace("; ", "\n")), FIXES[fix])
+    return {harm.name: tuple(line - 6 for line in harm.lines) for harm in harms(run)}
+
+
+CASES = {
+    "a stale write after a newer one": (TAKEN + "B writes new; A writes old", "unfenced", {"order": (5,), "ownership": (5,), "final": (5,)}),
+    "a stale write before a newer one": (TAKEN + "A writes old; B writes new", "unfenced", {"ownership": (4,)}),
+    "a stale write that is refused": (TAKEN + "B writes new; A writes old", "fenced", {}),
+    "finished twice": ("A acquires; A finishes as DONE; A finishes as FAILED", "unfenced", {"terminal": (3,)}),
+    "an alert twice": ("A acquires; A raises alert a; A raises alert a", "unfenced", {"twice": (3,)}),
+    "two alerts": ("A acquires; A raises alert a; A raises alert b", "unfenced", {}),
+    "an effect twice": ("A acquires; A causes mail outside; A causes mail outside", "unfenced", {"twice": (3,)}),
+    "an effect that its key stops": ("A acquires; A causes mail outside; A causes mail outside", "idempotency-key", {}),
+    "a write twice": ("A acquires; A writes x; A writes x", "unfenced", {}),
+    "late": ("A acquires; lease expires; A writes x", "unfenced", {"late": (3,)}),
+    "late, and thrown away": ("A acquires; lease expires; A writes x", "holder", {"final": (3,), "wasted": (3,)}),
+    "a second write": ("A acquires; A writes x; A writes y", "fenced-above", {"wasted": (3,)}),
+    "two at once": ("B's clock runs 90 s ahead; A acquires; B acquires", "unfenced", {"overlap": (3,)}),
+    "a new life": ("A acquires; A finishes as DONE; A releases; TTL deletes report; B acquires; B finishes as DONE", "unfenced", {}),
+    "no token at all": (TAKEN + "A runs without fencing; B writes new; A writes old", "latest-id", {"order": (6,), "ownership": (6,), "final": (6,)}),
+    "something is on its way": (TAKEN + "B sends new; A writes old", "unfenced", {"ownership": (5,)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("events", "fix", "expected"), CASES.values(), ids=CASES)
+def test_harm_is_found_where_it_is_done(events, fix, expected):
+    """Each kind of harm is found in its line, and where there is none, none is found."""
+    assert found(events, fix) == expected
+
+
+def test_every_harm_is_in_a_case():
+    """Together the cases show every kind of harm."""
+    assert {name for *_, expected in CASES.values() for name in expected} == {*HARMS}
+
+
+def test_a_token_that_starts_again_hides_nothing():
+    """A stale write under a token that was issued twice is stale, though its token equals the newest."""
+    run = replay(shelf.find("ttl-restart"), FIXES["latest-id"])
+
+    assert [harm.name for harm in unsafe(run)] == ["order", "ownership", "final"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("paused-before-acquiring", "A paused in line 8 before it had acquired, so it held no token to grow old"),
+        ("killed-for-good", "A crashed in line 10 and never came back, and only a worker that comes back writes late"),
+        ("second-write", "nobody took over"),
+        ("report-generation", ""),
+    ],
+)
+def test_a_timeline_that_shows_nothing_says_why(name, reason):
+    """The two wrong reproductions attempt no stale write, and the reason is found in their events."""
+    run = replay(shelf.find(name), FIXES["unfenced"])
+
+    assert why_idle(run) == reason
+    assert bool(stale_attempts(run)) == (not reason)
+
+
+def test_who_comes_back_and_holds_the_newest_is_not_stale():
+    """Where the old worker acquires again before it writes, every write came from the newest holder."""
+    run = replay(parse(HEADER + (TAKEN + "B releases; A acquires; A writes x").replace("; ", "\n")), FIXES["unfenced"])
+
+    assert why_idle(run) == "every write came from the newest holder"
+
+
+@pytest.mark.parametrize("name", ["paused-before-acquiring", "killed-for-good"])
+def test_the_wrong_reproductions_show_nothing(name):
+    """With and without fencing the two wrong reproductions end alike and harm nobody."""
+    runs = [replay(shelf.find(name), FIXES[fix]) for fix in ("unfenced", "fenced")]
+
+    assert [harms(run) for run in runs] == [(), ()]
+    assert runs[0].final == runs[1].final

@@ -1,0 +1,306 @@
+"""A timeline under a fix: what each event does, and the history that it leaves, the same every time."""
+
+from __future__ import annotations
+
+import duckdb
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from timelines import timelines
+
+from fencinglab import history
+from fencinglab.audit import audit
+from fencinglab.model import shelf
+from fencinglab.model.fix import FIXES
+from fencinglab.model.harm import harms
+from fencinglab.model.replay import Run, replay
+from fencinglab.model.timeline import parse
+
+ARTICLE = shelf.find("report-generation")
+SHELF = [shelf.find(name) for name in shelf.names()]
+HEADER = "title: t\nworkers: A, B\nresources: report\nfirst token: 41\nlease length: 60 s\n\n"
+
+
+def run(events: str, fix: str = "fenced", header: str = HEADER) -> Run:
+    """The run of these events, told in one line, under a fix."""
+    return replay(parse(header + events.replace("; ", "\n")), FIXES[fix])
+
+
+def says(events: str, fix: str = "fenced", header: str = HEADER) -> list[str]:
+    return [step.says for step in run(events, fix, header).steps]
+
+
+def last(events: str, fix: str = "fenced", header: str = HEADER) -> str:
+    return says(events, fix, header)[-1]
+
+
+# --- the article
+
+
+def test_the_five_rows_of_the_article():
+    """Step by step the resource is what the article's table says: nothing, nothing, 42 accepted, 41 refused, 42 again."""
+    fenced = replay(ARTICLE, FIXES["fenced"])
+    steps = [*fenced.steps, *fenced.afterwards]
+    table = [steps[:2], steps[2:4], steps[4:6], steps[6:8], steps[8:]]
+    writes = [[d.row for step in row for d in step.decisions if d.row["kind"] == "write"] for row in table]
+
+    assert [[str(step.event) for step in row] for row in table] == [
+        ["A acquires", "A reads"],
+        ["A pauses", "lease expires"],
+        ["B acquires", "B writes new-result"],
+        ["A resumes", "A writes old-result"],
+        ["B writes new-result"],
+    ]
+    assert [[(w["token"], w["decision"], w["reason"]) for w in row] for row in writes] == [
+        [], [], [(42, "accepted", None)], [(41, "rejected", "newer_token")], [(42, "accepted", None)]
+    ]  # fmt: skip
+    assert table[0][0].says == "A is granted 41 until 01:00"
+    assert table[2][0].says == "B is granted 42 until 02:01"
+    assert table[3][1].says == "A wrote with 41 after 42 was accepted: rejected by at-or-above"
+    assert fenced.final["report"].value == "new-result"
+
+
+def test_without_fencing_the_old_result_stands():
+    """Without fencing the fourth row replaces the new result, and that is the end: the fifth is tried afterwards."""
+    unfenced = replay(ARTICLE, FIXES["unfenced"])
+
+    assert unfenced.final["report"].value == "old-result"
+    assert unfenced.steps[-1].says == "A wrote with 41 after 42 was accepted: accepted, nothing compared"
+
+
+# --- time
+
+
+@pytest.mark.parametrize(
+    ("events", "fix", "sentence"),
+    [
+        ("A acquires; lease expires; B acquires", "unfenced", "B is granted 42 until 02:01"),
+        ("A acquires; lease expires; B acquires", "longer-lease", "B is granted 42 until 10:01"),
+        ("A acquires; A pauses; 40 s pass; B acquires", "unfenced", "B is refused: A holds the lease until 01:00"),
+        ("A acquires; A pauses; 90 s pass; B acquires", "unfenced", "B is granted 42 until 02:32"),
+        ("A acquires; A pauses; 90 s pass; B acquires", "longer-lease", "B is refused: A holds the lease until 05:00"),
+        ("A acquires; A pauses; 90 s pass; B acquires", "grant-delay", "B is refused: nobody is granted A's lease before 02:00"),
+        ("A acquires; A pauses; 130 s pass; B acquires", "grant-delay", "B is granted 42 until 03:12"),
+        ("A acquires; 90 s pass; B acquires", "renewed-often", "B is refused: A holds the lease until 02:20"),
+        ("A acquires; lease expires", "renewed-often", "A renews in time: its lease runs until 02:00"),
+        ("A acquires; 90 s pass", "renewed-often", "A renews: its lease runs until 02:20 (the last of 4 renewals)"),
+        ("A acquires; A pauses; 90 s pass", "renewed-often", "A's lease (41) ran out at 01:00"),
+        ("A acquires; A is cut off; lease expires; B acquires", "renewed-often", "B is granted 42 until 02:01"),
+        ("A acquires; A is cut off; 30 s pass", "renew-or-abort", "A does not reach the authority to renew and gives up"),
+        ("A acquires; A pauses; lease expires; A resumes; 1 s pass", "renew-or-abort", "A is refused the renewal and gives up"),
+        ("A acquires; lease expires; lease expires", "fenced", "no lease runs: A's ran out at 01:00"),
+        ("lease expires", "fenced", "no lease runs"),
+        ("1 s pass", "fenced", "nothing else happens"),
+        ("A acquires; A renews", "fenced", "A renews: its lease runs until 01:01"),
+        ("A acquires; lease expires; A renews", "fenced", "A is refused the renewal and goes on"),
+    ],
+)  # fmt: skip
+def test_leases_run_out_by_their_length_under_the_fix(events, fix, sentence):
+    """A longer lease, a renewal and a delay decide whether time is enough; a worker that stands still does not renew."""
+    assert last(events, fix) == sentence
+
+
+# --- what follows under a fix is told
+
+
+@pytest.mark.parametrize(
+    ("events", "fix", "sentence"),
+    [
+        ("A acquires; B acquires; B writes x", "fenced", "B holds no lease and does nothing"),
+        ("A acquires; B acquires; B sends x; B's x arrives", "fenced", "nothing arrives: B did not send it"),
+        ("A acquires; B acquires; B sends x; B's x is lost", "fenced", "nothing is lost: B did not send it"),
+        ("A acquires; B acquires; B sends x; B's x is checked", "fenced", "nothing is checked: B did not send it"),
+        ("A acquires; B acquires; B releases", "fenced", "B holds no lease and does nothing"),
+        ("A acquires; B acquires; B causes mail outside", "fenced", "B holds no lease and does nothing"),
+        ("A acquires; B acquires; B polls done", "fenced", "B holds no lease and does nothing"),
+        ("A acquires; A checks its lease", "fenced", "A does not look at its lease under this fix"),
+        ("A acquires; A checks its lease", "client-check", "A sees that it still holds its lease"),
+        ("A acquires; lease expires; A checks its lease", "client-check", "A sees that its lease is gone and gives up"),
+        ("A acquires; lease expires; A writes x", "client-check", "A looks at its lease first, sees that it is gone, and gives up"),
+        ("A acquires; A is cut off; A writes x", "client-check", "A looks at its lease first, sees that it is gone, and gives up"),
+        ("A acquires; A checks its lease; lease expires; A writes x", "client-check", "A wrote with 41 after its lease had run out: accepted, nothing compared"),
+        ("A acquires; A sends x; A's x is checked", "fenced", "nothing yet: here the check is part of the write, when it arrives"),
+        ("A acquires; A sends x; A's x is checked", "two-step-token", "the receiver compares for x and finds nothing against it, and will write in another step"),
+        ("A acquires; A sends x; lease expires; A's x is checked", "two-step-holder", "the receiver compares for x and refuses it"),
+        ("A acquires; A sends x; lease expires; A's x is checked; A's x arrives", "two-step-holder", "A wrote with 41 after its lease had run out: rejected by two-step-holder"),
+        ("A acquires; A sends x; A's x is lost", "fenced", "x is lost: the receiver never sees it, and A learns nothing"),
+        ("A acquires; A writes x, reply lost", "fenced", "A wrote with 41, and the reply is lost: accepted by at-or-above"),
+        ("A acquires; A sends x; A crashes; A's x arrives", "fenced", "A wrote with 41, and the reply is lost: accepted by at-or-above"),
+        ("A acquires; A writes x; A writes x", "latest-id", "A wrote again with 41: rejected by the duplicate rule (an id per attempt)"),
+        ("A acquires; A finishes as DONE; A writes x", "latest-id-terminal", "A wrote with 41: rejected by the terminal rule"),
+        ("A acquires; A finishes as DONE; A releases; B acquires", "latest-id-terminal", "B is refused: report is finished"),
+        ("A acquires; A finishes as DONE; A releases; B acquires", "latest-id", "B is granted 42 until 01:03"),
+        ("A runs without fencing; A writes x", "latest-id", "A wrote without a token: accepted, nothing compared"),
+        ("A runs without fencing; A writes x", "latest-id-strict", "A wrote without a token: rejected by a receiver that wants a token"),
+        ("A runs without fencing; A runs with fencing; A acquires; A writes x", "latest", "A wrote with 41: accepted by latest"),
+        ("A acquires; A causes mail outside; A causes mail outside", "fenced", "A causes mail: it happens outside, 2 times by now"),
+        ("A acquires; A causes mail outside; A causes mail outside", "idempotency-key", "A asks for mail outside: its key is known there, nothing happens"),
+        ("B's clock runs 90 s ahead; A acquires; B acquires", "fenced", "B is granted 42 until 02:32, while A holds it until 01:01"),
+        ("B's clock runs 90 s behind; A acquires; lease expires; B acquires", "fenced", "B is refused: nobody is granted A's lease before 01:01"),
+        ("A is cut off; A acquires", "fenced", "A does not reach the authority and is granted nothing"),
+        ("A acquires; A is cut off; A is back; A releases", "fenced", "A releases its lease"),
+        ("A acquires; lease expires; B acquires; A releases", "fenced", "A is refused: the lease is no longer its own"),
+        ("A acquires; TTL deletes report; B acquires", "fenced", "B is granted 41 until 01:02"),
+        ("A acquires; TTL deletes report; B acquires", "token-floor", "B is granted 42 until 01:02"),
+        ("TTL deletes report", "fenced", "there is no report to delete"),
+        ("A acquires; authority is restored to 30; B acquires", "fenced", "B is granted 31 until 01:02"),
+        ("A acquires; authority is restored to 30; B acquires", "token-floor", "B is granted 42 until 01:02"),
+        ("A acquires; authority is restored to 30; B acquires; B writes x; A writes y", "unfenced", "A wrote with 41 after B with 31 was accepted: accepted, nothing compared"),
+        ("A reads", "fenced", "A reads that nothing is written yet"),
+        ("A acquires; A writes x; A finishes as DONE; A reads", "fenced", "A reads x and DONE"),
+        ("A pauses", "fenced", "A stands still, holding nothing"),
+    ],
+)  # fmt: skip
+def test_what_an_event_comes_to_is_a_sentence(events, fix, sentence):
+    """Whatever a fix makes of an event is told in one sentence, also where nothing can come of it."""
+    assert last(events, fix) == sentence
+
+
+def test_a_refused_grant_is_no_slip():
+    """Under a longer lease B is never granted the lease: it does nothing, and the old worker writes rightfully."""
+    longer = replay(shelf.find("short-pause"), FIXES["longer-lease"])
+
+    assert [step.says for step in longer.steps if step.event.worker == "B"] == [
+        "B is refused: A holds the lease until 05:00", "B holds no lease and does nothing"
+    ]  # fmt: skip
+    assert not harms(longer)
+
+
+def test_two_leases_are_two_sequences():
+    """Two leases over one resource issue tokens of their own, and the rows say whose each is."""
+    header = HEADER.replace("first", "leases: job-1, job-2\nfirst")
+    rows = run("A acquires job-1; B acquires job-2; A writes x; B writes y", "unfenced", header).rows
+
+    assert [(row["lease"], row["token"], row["resource"]) for row in rows] == [
+        ("job-1", 41, "report"), ("job-2", 41, "report"), ("job-1", 41, "report"), ("job-2", 41, "report")
+    ]  # fmt: skip
+
+
+def test_one_lease_may_cover_two_resources():
+    """A grant of a lease that covers two resources is a row for each."""
+    header = HEADER.replace("report", "report, index").replace("first", "leases: job\nfirst")
+    rows = run("A acquires; A writes x to index", "fenced", header).rows
+
+    assert [(row["kind"], row["resource"]) for row in rows] == [
+        ("grant", "report"),
+        ("grant", "index"),
+        ("write", "index"),
+    ]
+
+
+# --- the history
+
+
+@pytest.fixture(scope="module")
+def con():
+    """A database for all."""
+    with duckdb.connect() as connection:
+        yield connection
+
+
+def judged(con: duckdb.DuckDBPyConnection, of: Run) -> tuple[set[str], set[str]]:
+    """The unsafe rules and the evidence rules that the audit finds broken in the run's history."""
+    audit.judge(con, history.read(con, pandas.DataFrame(of.rows, columns=list(history.NAMES))))
+    broken = [result.rule for result in audit.assess(con).results if result.broken]
+    return tuple({rule.name for rule in broken if rule.group == group} for group in ("unsafe", "evidence"))
+
+
+# What only a replay knows: effects outside, who is newest where tokens are not presented, what a refusal came to.
+BEYOND = {"twice", "final"}
+# The sequence itself is broken in these, whatever the receiver makes of it: the audit says so under every fix.
+SEQUENCE = {"token_restarted", "token_shared", "scopes_mixed", "ttl_removed_live", "token_went_back", "unfenced_write"}
+RESTARTING = {"ttl-restart", "authority-restored", "scope-mismatch", "mixed-versions"}
+
+
+@pytest.mark.parametrize("timeline", SHELF, ids=shelf.names())
+def test_the_audit_judges_the_history_as_the_replay_does(con, timeline):
+    """Under every fix the history is whole, and the audit finds an unsafe rule broken where the replay finds such a harm."""
+    for fix in FIXES.values():
+        of = replay(timeline, fix)
+        if not of.rows:
+            continue
+        unsafe, evidence = judged(con, of)
+        found = {harm.name for harm in harms(of) if harm.group == "unsafe"}
+
+        assert not evidence, (fix.name, evidence)
+        if found - BEYOND:
+            assert unsafe, (fix.name, found)
+        if unsafe and timeline.name not in RESTARTING:
+            assert found, (fix.name, unsafe)
+        if timeline.name not in RESTARTING:
+            assert ("order" in found) == ("token_went_back" in unsafe), fix.name
+            assert ("terminal" in found) == ("terminal_twice" in unsafe), fix.name
+            only_ownership = "ownership" in found and "order" not in found
+            assert only_ownership <= ("stale_write_accepted" in unsafe), fix.name
+        else:
+            assert unsafe <= SEQUENCE | {"stale_write_accepted"}, fix.name
+
+
+def test_the_unfenced_article_is_violated_and_the_fenced_one_holds(con):
+    """The same events are an unsafe history without fencing and a holding one with it."""
+    broken = {name: judged(con, replay(ARTICLE, FIXES[name]))[0] for name in ("unfenced", "fenced")}
+
+    assert broken == {"unfenced": {"token_went_back"}, "fenced": set()}
+    assert audit.assess(con).verdict == "holds"
+
+
+def test_a_row_says_what_was_attempted_and_what_was_held():
+    """A refused write has its token, its reason, what the sender learned, what was held and the line that made it."""
+    [row] = [row for row in replay(ARTICLE, FIXES["fenced"]).rows if row["decision"] == "rejected"]
+    known = {
+        name: row[name]
+        for name in ("kind", "writer", "token", "fenced", "reason", "outcome", "operation", "current_token")
+    }
+
+    assert known == {
+        "kind": "write", "writer": "A", "token": 41, "fenced": True, "reason": "newer_token", "outcome": "failed",
+        "operation": None, "current_token": 42,
+    }  # fmt: skip
+    assert (row["before_token"], row["before_holder"], row["source"]) == (42, "B", "report-generation.timeline:21")
+    assert row["at"].isoformat() == "2026-03-02T09:01:04"
+
+
+def test_a_lost_reply_is_unknown_and_never_failed():
+    """A write whose reply is lost is accepted, and its sender knows nothing; an id tells the repetition."""
+    rows = run("A acquires; A writes x, reply lost; A writes x", "latest-id").rows[1:]
+
+    assert [(row["decision"], row["outcome"], row["operation"]) for row in rows] == [
+        ("accepted", "unknown", "A/41/write/1"), ("rejected", "failed", "A/41/write/1")
+    ]  # fmt: skip
+
+
+def test_a_delayed_write_was_sent_before_it_was_decided():
+    """A message's row has the time at which it was sent, by its sender's clock, and that of the decision."""
+    [*_, row] = run("A's clock runs 5 s ahead; A acquires; A sends x; 20 s pass; A's x arrives").rows
+
+    assert (row["at"] - row["sent_at"]).total_seconds() == 16
+
+
+# --- always
+
+
+@settings(max_examples=150, deadline=None)
+@given(timelines(), st.sampled_from(sorted(FIXES)))
+def test_any_timeline_under_any_fix(timeline, name):
+    """Whatever can happen is replayed: a sentence for every event, time that never goes back, a row in every order place,
+    and the same twice."""
+    of, again = replay(timeline, FIXES[name]), replay(timeline, FIXES[name])
+    times = [step.at for step in (*of.steps, *of.afterwards)]
+
+    assert of == again
+    assert len(times) == len(timeline.events) + len(timeline.afterwards)
+    assert all(step.says for step in of.steps)
+    assert times == sorted(times)
+    assert [row["order_key"] for row in of.rows] == [str(n).zfill(40) for n in range(1, len(of.rows) + 1)]
+    assert isinstance(harms(of), tuple)
+
+
+@settings(max_examples=40, deadline=None)
+@given(timelines())
+def test_any_history_is_a_history(timeline):
+    """The rows of any run pass the check of the history, and the audit finds the record whole."""
+    of = replay(timeline, FIXES["latest-id"])
+    if of.rows:
+        with duckdb.connect() as connection:
+            assert judged(connection, of)[1] == set()

@@ -1,0 +1,200 @@
+"""A replay is told so that a tired engineer sees at once what each fix did; its files hold the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from timelines import timelines
+
+from fencinglab import narrate
+from fencinglab.history import NAMES
+from fencinglab.model import shelf
+from fencinglab.model.fix import FIXES
+from fencinglab.model.replay import Run, replay
+
+ARTICLE = """\
+report-generation: A worker pauses, loses its lease, and writes over the newer result
+Look for this: the old worker's write is the harm; the last one carries the current token again, and
+               a token tells no repetition.
+The first token is 41; a lease lasts 60 s.
+
+  00:00  A acquires            A is granted 41 until 01:00
+  00:01  A reads               A reads that nothing is written yet
+  00:02  A pauses              A stands still
+  01:00  lease expires         A's lease (41) runs out; what it protects does not change
+  01:01  B acquires            B is granted 42 until 02:01
+  01:02  B writes new-result   B wrote with 42: accepted under each fix
+  01:03  A resumes             A goes on where it was
+  01:04  A writes old-result
+         ✕ unfenced  A wrote with 41 after 42 was accepted: accepted, nothing compared
+           fenced    A wrote with 41 after 42 was accepted: rejected by at-or-above
+         afterwards:
+  01:05  B writes new-result   B wrote again with 42: accepted under each fix
+
+unfenced final value: old-result
+fenced final value: new-result
+repeated current token: accepted
+old token before newer token reaches resource: accepted
+
+unfenced  ✕ an older holder's write was accepted after a newer holder's (line 21); what stands in
+            the end is not the newest holder's (line 21)
+fenced    ● nothing unsafe
+"""
+
+
+def runs(name: str, *fixes: str) -> tuple[list[Run], list[Run]]:
+    """The runs of a timeline and of its companions."""
+    timeline = shelf.find(name)
+    chosen = [FIXES[fix] for fix in fixes or timeline.fixes or narrate.DEFAULT]
+    also = [replay(t, fix) for t in shelf.companions(timeline, name) for fix in chosen]
+    return [replay(timeline, fix) for fix in chosen], also
+
+
+def story(name: str, *fixes: str) -> str:
+    return narrate.story(*runs(name, *fixes))
+
+
+def test_the_article_on_one_screen():
+    """The article's timeline is told on one screen, in these very words."""
+    assert story("report-generation") == ARTICLE
+
+
+@pytest.mark.parametrize("fixes", [(), tuple(FIXES)], ids=["the timeline's fixes", "all fixes"])
+@pytest.mark.parametrize("name", shelf.names())
+def test_no_line_is_wider_than_the_screen(name, fixes):
+    """Whatever is told fits in 100 columns and has no blanks at its end."""
+    lines = story(name, *fixes).splitlines()
+
+    assert [line for line in lines if len(line) > narrate.WIDTH or line != line.rstrip()] == []
+
+
+def test_where_fixes_differ_each_has_its_line():
+    """Fixes that come to the same share a line; a time that is another one under a fix stands in front of its line."""
+    told = story("short-pause").splitlines()
+
+    assert "  01:33  B acquires" in told
+    assert "           unfenced, renewed-often  B is granted 42 until 02:33" in told
+    assert "           longer-lease             B is refused: A holds the lease until 05:00" in told
+    assert "The first token is 41; a lease lasts 60 s, 300 s under longer-lease." in told
+    assert "  05:00    longer-lease  B is granted 42 until 10:00" not in told
+    assert re.search(r"^  05:0\d    longer-lease", story("report-generation", "unfenced", "longer-lease"), re.MULTILINE)
+
+
+def test_many_fixes_stay_readable():
+    """Of many fixes the largest group is called all others."""
+    told = story("report-generation", *FIXES)
+
+    assert (
+        "           all others    A is granted 41 until 01:00\n           longer-lease  A is granted 41 until 05:00\n"
+        in told
+    )
+    assert "A wrote with 41 after 42 was accepted: rejected [all others]" in told
+
+
+@pytest.mark.parametrize("name", ["paused-before-acquiring", "killed-for-good"])
+def test_a_timeline_that_shows_nothing_says_so(name):
+    """Where no stale write is attempted, a line says so, and why."""
+    told = " ".join(story(name).split())
+
+    assert "No stale write is attempted here: A " in told
+    assert "✕" not in told
+
+
+def test_a_fix_under_which_nothing_was_tried_says_why():
+    """Under a fix that lets nobody take over, the verdict says that, and does not call it protection."""
+    told = story("short-pause").splitlines()
+
+    assert "longer-lease   ● nothing unsafe: nobody took over" in told
+    assert not [line for line in told if line.startswith("No stale write")]
+
+
+def test_the_listing_names_everything():
+    """Without a name, every timeline and every fix is listed, and the four proposed fixes with their evidence."""
+    told = narrate.listing()
+    lines = told.splitlines()
+
+    assert all(f"  {name} " in told for name in (*shelf.names(), *FIXES))
+    assert [line for line in lines if len(line) > narrate.WIDTH or line != line.rstrip()] == []
+    assert [line.split()[0] for line in lines[-20:] if re.match(r"  \w.* ● ", line)] == [
+        "longer-lease", "renewed-often", "client-check", "fenced"
+    ]  # fmt: skip
+
+
+# --- files
+
+
+def written(name: str, *fixes: str) -> dict[str, str]:
+    return {
+        path: text if isinstance(text, str) else "".join(text)
+        for path, text in narrate.contents(*runs(name, *fixes)).items()
+    }
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_trace_is_a_row_a_step_and_fix():
+    """trace.csv has every event under every fix with its sentence, decision, token and harm."""
+    trace = rows(written("report-generation")["trace.csv"])
+
+    assert len(trace) == 18
+    assert trace[7] == {
+        "timeline": "report-generation", "fix": "unfenced", "line": "21", "second": "64", "time": "01:04",
+        "event": "A writes old-result", "decision": "accepted", "token": "41", "harm": "order, ownership, final",
+        "says": "A wrote with 41 after 42 was accepted: accepted, nothing compared",
+    }  # fmt: skip
+
+
+def test_the_comparison_is_a_row_a_fix_and_resource():
+    """comparison.csv has for each fix what stands in the end, the harms by class, and what the fix improves and leaves."""
+    found = rows(written("late-but-not-stale")["comparison.csv"])
+
+    assert [(row["fix"], row["final_value"], row["unsafe"], row["window"], row["cost"]) for row in found] == [
+        ("fenced", "result", "", "late", ""), ("latest", "result", "", "late", ""), ("holder", "", "final", "", "wasted")
+    ]  # fmt: skip
+    assert found[0]["leaves"] == FIXES["fenced"].leaves
+
+
+def test_the_json_holds_both_and_the_facts():
+    """replay.json has the facts, the trace and the comparison of the CSV files, and the timeline as text."""
+    files = written("report-generation")
+    whole = json.loads(files["replay.json"])
+
+    assert whole["schema"] == "fencinglab.replay/1"
+    assert whole["facts"] == ARTICLE.split("\n\n")[2].splitlines()
+    assert [{k: "" if v is None else str(v) for k, v in row.items()} for row in whole["trace"]] == rows(
+        files["trace.csv"]
+    )
+    assert [row["fix"] for row in whole["comparison"]] == ["unfenced", "fenced"]
+    assert whole["timeline"].startswith("title: A worker pauses")
+
+
+def test_the_history_of_each_fix_is_a_table():
+    """history/FIX.csv has the history's columns, a row an attempted mutation, times in UTC."""
+    history = rows(written("report-generation")["history/fenced.csv"])
+
+    assert [*history[0]] == [*NAMES]
+    assert [(row["kind"], row["token"], row["decision"]) for row in history] == [
+        ("grant", "41", "accepted"), ("grant", "42", "accepted"), ("write", "42", "accepted"),
+        ("write", "41", "rejected"), ("write", "42", "accepted"),
+    ]  # fmt: skip
+    assert history[0]["at"] == "2026-03-02T09:00:00Z"
+
+
+@settings(max_examples=40, deadline=None)
+@given(timelines(size=12))
+def test_any_timeline_can_be_told(timeline):
+    """Whatever a timeline is about, it is told twice in the same words and files, and no line of a word of its own is lost."""
+    of = [replay(timeline, FIXES[name]) for name in ("unfenced", "latest-id-terminal", "renew-or-abort")]
+
+    assert narrate.story(of) == narrate.story(of)
+    assert all(str(event) in narrate.story(of) for event in timeline.events)
+    assert [*narrate.contents(of)] == [
+        "trace.csv", "comparison.csv", "replay.json", *(f"history/{run.fix.name}.csv" for run in of)
+    ]  # fmt: skip

@@ -74,7 +74,9 @@ def _event(first: Step, wide: int, groups: dict[tuple[str, str], list[tuple[Run,
     if len(told) == 1:
         [(mark, _, says)] = told
         says += " under each fix" if says.endswith((": accepted", ": rejected")) else ""
-        return _wrapped(f"{clock(first.at):>7}  {first.event!s:<{wide}} {mark} ", says)
+        if len(str(first.event)) <= wide:
+            return _wrapped(f"{clock(first.at):>7}  {first.event!s:<{wide}} {mark} ", says)
+        return [f"{clock(first.at):>7}  {first.event}", *_wrapped(f"{'':9}{mark} ", says)]
     names = _names([[run.fix.name for run, _ in members] for _, members, _ in told])
     label = max(map(len, names))
     lines = [f"{clock(first.at):>7}  {first.event}"]

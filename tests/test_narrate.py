@@ -42,7 +42,7 @@ repeated current token: accepted
 old token before newer token reaches resource: accepted
 
 unfenced  ✕ an older holder's write was accepted after a newer holder's (line 21); what stands in
-            the end is not the newest holder's (line 21)
+            the end is not the newest writer's (line 21)
 fenced    ● nothing unsafe
 """
 

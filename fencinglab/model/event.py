@@ -31,6 +31,7 @@ FORMS = {
     "send": "{worker} sends [{kind} ]{value}[ to {resource}]",
     "arrive": "{worker}'s {value} arrives[, {lost}]",
     "repeat": "{worker}'s {value} arrives again[, {lost}]",
+    "duplicate": "{worker}'s {value} is duplicated",
     "lose": "{worker}'s {value} is lost",
     "inspect": "{worker}'s {value} is checked",
     # what happens to a worker

@@ -60,7 +60,9 @@ def old_token_first(run: Run) -> str:
     for resource in run.timeline.resources:
         newest = 0
         for decision in (d for d in run.decisions if d.row["resource"] == resource and d.row["kind"] in MUTATIONS):
-            if newest <= decision.grant < decision.newest:
+            token, current = decision.row["token"], decision.row["current_token"]
+            older = token is not None and current is not None and token < current
+            if older and newest <= decision.grant < decision.newest:
                 return str(decision.row["decision"])
             newest = _raised(newest, decision)
     return ""

@@ -21,7 +21,7 @@ HARMS = {
     "ownership": ("unsafe", "a write was accepted after a newer grant"),
     "terminal": ("unsafe", "it was finished more than once"),
     "twice": ("unsafe", "an alert, an effect or an order to others was given twice"),
-    "final": ("unsafe", "what stands in the end is not the newest holder's"),
+    "final": ("unsafe", "what stands in the end is not the newest writer's"),
     "overlap": ("window", "the lease was granted while another's still ran"),
     "late": ("window", "a write was accepted after its lease had run out, with no newer grant"),
     "wasted": ("cost", "the newest holder's write was refused though it was no repetition"),
@@ -92,11 +92,12 @@ def _never_came_back(run: Run) -> Iterator[str]:
 
 
 class _Life:
-    """What has happened to one resource since it began to exist."""
+    """What has happened to one resource since it began to exist; grants and lines by kind, and of any kind under ""."""
 
     def __init__(self) -> None:
-        self.last = self.newest = self.tried = 0  # grants: of the last accepted write, of the newest, of any tried
-        self.last_line = self.tried_line = 0
+        self.newest = 0  # of the accepted writes
+        self.last, self.tried = Counter[str](), Counter[str]()  # the last accepted, the newest that was tried
+        self.lines = dict[str, int]()  # where either was set last
         self.given = Counter[tuple[str, str]]()
 
 
@@ -114,26 +115,21 @@ def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
             if kind == "grant" and any(until > row["at"] for until in running.values()):
                 found["overlap"].append(line)
             running |= {row["lease"]: row["after_expires_at"] or row["at"]}
-        for name in _broken(decision, accepted, kind, life):
-            found[name].append(line)
-        if kind in MUTATIONS and accepted:
-            life.last_line = line
-        if kind in MUTATIONS and decision.grant == life.tried:
-            life.tried_line = line
-    if life.last < life.tried and not run.flying:
-        found["final"].append(life.last_line or life.tried_line)
+        if accepted and kind in (*_ONCE, "finish"):
+            given = kind, "" if kind == "finish" else decision.value
+            life.given[given] += 1
+            if life.given[given] > 1:
+                found["terminal" if kind == "finish" else "twice"].append(line)
+        if kind in MUTATIONS:
+            for name in _of_write(decision, accepted, life):
+                found[name].append(line)
+            _remember(decision, accepted, line, life)
+    if not run.flying:
+        found["final"] += sorted({life.lines[kind] for kind in life.tried if life.last[kind] < life.tried[kind]})
 
 
-def _broken(decision: Decision, accepted: bool, kind: str, life: _Life) -> Iterator[str]:
-    """The harms that this decision is, and what it adds to the life of the resource."""
-    if accepted and kind in (*_ONCE, "finish"):
-        given = kind, "" if kind == "finish" else decision.value
-        life.given[given] += 1
-        if life.given[given] > 1:
-            yield "terminal" if kind == "finish" else "twice"
-    if kind not in MUTATIONS:
-        return
-    life.tried = max(life.tried, decision.grant)
+def _of_write(decision: Decision, accepted: bool, life: _Life) -> Iterator[str]:
+    """The harms that a write is, accepted or refused."""
     if not accepted:
         if not _stale(decision) and not decision.again:
             yield "wasted"
@@ -144,7 +140,18 @@ def _broken(decision: Decision, accepted: bool, kind: str, life: _Life) -> Itera
         yield "ownership"
     if decision.late:
         yield "late"
-    life.last, life.newest = decision.grant, max(life.newest, decision.grant)
+
+
+def _remember(decision: Decision, accepted: bool, line: int, life: _Life) -> None:
+    """Add a write to the life: of any kind, and of its own where it was not stale when it was tried."""
+    for kind in ("", _kind(decision)):
+        tried = 0 if kind and _stale(decision) else decision.grant
+        if accepted or tried > life.tried[kind]:
+            life.lines[kind] = line
+        life.tried[kind] = max(life.tried[kind], tried)
+        if accepted:
+            life.last[kind] = decision.grant
+    life.newest = max(life.newest, decision.grant if accepted else 0)
 
 
 def _stale(decision: Decision) -> bool:

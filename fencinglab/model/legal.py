@@ -54,11 +54,13 @@ _TURNS = {
     "upgrade": _Turn("fenced", (False,), True, "runs with fencing already", "downgrade"),
 }
 _ANY_TIME = ("part", "rejoin", "ahead", "behind")  # what happens to a worker also while it stands still
+_LONGEST = 99_999  # seconds: more than a day, and few enough to renew in every one of them
 _UNLEASED = (*MUTATIONS, "poll", "effect", "send")  # what a version without fencing does without a lease
 _LEASED = (*_UNLEASED, "renew", "release", "check")
 _FLIGHTS = {  # act -> what a message must be, what it is afterwards
     "arrive": ("on its way", "arrived"),
     "repeat": ("arrived", "arrived"),
+    "duplicate": ("on its way", "on its way"),
     "lose": ("on its way", "lost"),
     "inspect": ("on its way", "on its way"),
 }
@@ -79,7 +81,7 @@ def first_fault(
             fault = _cannot(event, lives[event.worker], leases)
         if fault:
             return fault
-        if event.act == "send":
+        if event.act in ("send", "duplicate"):
             messages.setdefault((event.worker, event.value), []).append("on its way")
     return None
 
@@ -93,8 +95,8 @@ def _misnamed(event: Event, known: Mapping[str, Sequence[str]]) -> Fault | None:
         if not name and len(names) > 1 and f"{{{slot}}}" in FORMS[event.act]:
             says = f"it names no {slot} and there are {len(names)} ({', '.join(names)})"
             return Fault(event, says, str(event.but(**{slot: names[0]})))
-    if event.act in ("pass", "ahead", "behind") and not 0 < event.number < 10**7:
-        return Fault(event, "seconds are 1 to 9999999", str(event.but(number=20)))
+    if event.act in ("pass", "ahead", "behind") and not 0 < event.number <= _LONGEST:
+        return Fault(event, f"seconds are 1 to {_LONGEST}", str(event.but(number=20)))
     return None
 
 

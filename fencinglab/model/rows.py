@@ -31,7 +31,7 @@ def clock(second: int) -> str:
 
 
 def row(number: int, scope: str, before: State, after: State, known: Row) -> Row:
-    """A row with every column: its place in the order, both sides, and what else is known; KeyError for another name."""
+    """A row with every column: its place in the order, both sides, what else is known; KeyError for another name."""
     sides = {f"before_{k}": v for k, v in _side(before).items()} | {f"after_{k}": v for k, v in _side(after).items()}
     order = {"order_key": str(number).zfill(ORDER_DIGITS), "order_scope": scope, "at_precision": 0}
     made = dict.fromkeys(NAMES) | order | sides | known

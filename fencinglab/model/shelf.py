@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).parents[1]
 _INSTALLED = _PACKAGE / "timelines"
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "data" / "timelines"  # in a checkout
 ENDING = ".timeline"
-LONGEST = 1_000_000  # bytes of a file
+LONGEST = 100_000  # bytes of a file
 
 
 def names() -> tuple[str, ...]:

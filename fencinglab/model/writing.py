@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencinglab.model.event import Event
 from fencinglab.model.lease import held_by
 from fencinglab.model.receiver import Mutation, apply, decide, operation_id, refusal
@@ -73,6 +75,15 @@ def _landed(world: World, event: Event, state: str) -> str:
     return _delivered(world, flight, event.lost)
 
 
+def duplicate(world: World, event: Event) -> str:
+    """What was sent is on its way twice from now on."""
+    flight = _flight(world, event, "on its way")
+    if flight is None:
+        return f"nothing is duplicated: {event.worker} did not send it"
+    world.flights[event.worker, event.value].append(replace(flight, checked=None))
+    return f"two copies of {event.value} are on their way"
+
+
 def lose(world: World, event: Event) -> str:
     """What was sent never reaches the receiver."""
     flight = _flight(world, event, "on its way")
@@ -84,7 +95,7 @@ def lose(world: World, event: Event) -> str:
 
 def inspect(world: World, event: Event) -> str:
     """The check of a receiver that writes in a later step."""
-    flight = _flight(world, event, "on its way")
+    flight = _flight(world, event, "on its way", unchecked=True)
     if flight is None or flight.mutation is None:
         return f"nothing is checked: {event.worker} did not send it"
     if not world.fix.rules.guard.two_steps:
@@ -95,9 +106,10 @@ def inspect(world: World, event: Event) -> str:
     return f"the receiver compares for {event.value} and {found}"
 
 
-def _flight(world: World, event: Event, state: str) -> Flight | None:
-    flights = world.flights.get((event.worker, event.value), [])
-    return next((flight for flight in flights if flight.state == state and flight.mutation), None)
+def _flight(world: World, event: Event, state: str, unchecked: bool = False) -> Flight | None:
+    """The message that is meant: of several copies in this state one that was checked goes first."""
+    flights = [f for f in world.flights.get((event.worker, event.value), []) if f.state == state and f.mutation]
+    return min(flights, key=lambda flight: (flight.checked is None) != unchecked, default=None)
 
 
 def _delivered(world: World, flight: Flight, lost: bool) -> str:
@@ -106,7 +118,7 @@ def _delivered(world: World, flight: Flight, lost: bool) -> str:
     assert mutation is not None
     worker, lease, old = world.workers[mutation.writer], world.leases[flight.lease], world.holds(resource)
     if rules.guard.two_steps and flight.checked is not None:
-        reason = flight.checked
+        reason, flight.checked = flight.checked, None  # another copy is checked anew
         new = old if reason else apply(old, mutation)
     else:
         new, reason = decide(old, lease, mutation, world.now, rules)

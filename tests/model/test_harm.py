@@ -36,6 +36,7 @@ CASES = {
     "two at once": ("B's clock runs 90 s ahead; A acquires; B acquires", "unfenced", {"overlap": (3,)}),
     "a new life": ("A acquires; A finishes as DONE; A releases; TTL deletes report; B acquires; B finishes as DONE", "unfenced", {}),
     "no token at all": (TAKEN + "A runs without fencing; B writes new; A writes old", "latest-id", {"order": (6,), "ownership": (6,), "final": (6,)}),
+    "the new holder's result is refused": (TAKEN + "A writes old; B writes new; B finishes as DONE", "fenced-id-per-job", {"ownership": (4,), "final": (5,), "wasted": (5,)}),
     "something is on its way": (TAKEN + "B sends new; A writes old", "unfenced", {"ownership": (5,)}),
 }  # fmt: skip
 

@@ -24,11 +24,13 @@ NEVER = {  # the last event can never happen: the events, why, what is legal nea
     "an arrival of nothing": ("A acquires; A's x arrives", "no x of A is on its way there", "A sends x"),
     "a second arrival": ("A acquires; A sends x; A's x arrives; A's x arrives", "no x of A is on its way there", "A sends x"),
     "a repetition before the arrival": ("A acquires; A sends x; A's x arrives again", "no x of A is arrived there", "A's x arrives"),
+    "a copy of nothing": ("A acquires; A's x is duplicated", "no x of A is on its way there", "A sends x"),
+    "a third arrival of two": ("A acquires; A sends x; A's x is duplicated; A's x arrives; A's x arrives; A's x arrives", "no x of A is on its way there", "A sends x"),
     "a loss of what arrived": ("A acquires; A sends x; A's x arrives; A's x is lost", "no x of A is on its way there", "A sends x"),
     "cut off twice": ("A is cut off; A is cut off", "A is cut off already", "A is back"),
     "back without having been away": ("A is back", "A is not cut off", "A is cut off"),
     "unfenced twice": ("A runs without fencing; A runs without fencing", "A runs without fencing already", "A runs with fencing"),
-    "no time": ("0 s pass", "seconds are 1 to 9999999", "20 s pass"),
+    "no time": ("0 s pass", "seconds are 1 to 99999", "20 s pass"),
 }  # fmt: skip
 POSSIBLE = (
     "A acquires; A crashes; A restarts; A acquires; A writes x",

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from fencinglab import cli
+from fencinglab.model.event import read
+from fencinglab.model.timeline import parse
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONSOLE = "\n".join(re.findall(r"```console\n(.*?)```", README, re.DOTALL))
-SHOWN = re.findall(r"^\$ python3 lab\.py (audit .*)\n((?:(?!\$ ).*\n)*)", CONSOLE, re.MULTILINE)
+SHOWN = re.findall(r"^\$ python3 lab\.py ((?:audit|replay) .*)\n((?:(?!\$ ).*\n)*)", CONSOLE, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("command", "output"), SHOWN)
@@ -31,6 +33,16 @@ def test_the_two_commands_are_shown() -> None:
     assert "$ python3 lab.py audit data/" in CONSOLE
     assert "$ python3 lab.py test" in CONSOLE
     assert [output for _, output in SHOWN if output.strip()]
+
+
+def test_the_timeline_that_is_shown_can_be_replayed() -> None:
+    """The timeline in the text is one, and every event in the table of events is in the language."""
+    [text] = [block for block in re.findall(r"```text\n(.*?)```", README, re.DOTALL) if block.startswith("title: ")]
+    assert parse(text).events
+    events = re.findall(
+        r"`([^`]*)`", README[README.index("| about | events |") : README.index("`--out DIR` writes the event")]
+    )
+    assert [event for event in events if not event.startswith(",") and read(event) is None] == []
 
 
 def test_every_file_that_the_readme_names_is_there() -> None:

@@ -105,8 +105,8 @@ def _cannot(event: Event, life: _Life, leases: Sequence[str]) -> Fault | None:
     turn = _TURNS.get(event.act)
     stands_still = life.state != "running" and event.act not in _ANY_TIME
     if stands_still and not (turn and life.state in turn.before):
-        instead = Event("resume" if life.state == "paused" else "restart", who)
-        return Fault(event, f"{who} is {life.state} since line {life.since}", str(instead))
+        back = "resume" if life.state == "paused" else "restart"
+        return Fault(event, f"{who} {life.state} in line {life.since} and did not {back}", str(Event(back, who)))
     if turn:
         if getattr(life, turn.name) not in turn.before:
             return Fault(event, f"{who} {turn.otherwise}", str(Event(turn.instead, who)))
@@ -130,6 +130,7 @@ def _not_flying(event: Event, copies: list[str]) -> Fault | None:
     if needs not in copies:
         first = "arrive" if event.act == "repeat" and copies else "send"
         instead = Event(first, event.worker, value=event.value)
-        return Fault(event, f"no {event.value} of {event.worker} is {needs} there", str(instead))
+        what = f"no {event.value} of {event.worker}"
+        return Fault(event, f"{what} is on its way" if needs == "on its way" else f"{what} has arrived", str(instead))
     copies[copies.index(needs)] = makes
     return None

@@ -81,7 +81,10 @@ class Run(NamedTuple):
 
 
 def replay(timeline: Timeline, fix: Fix) -> Run:
-    """The run of the timeline under the fix: the same for the same two, to the byte."""
+    """The run of the timeline under the fix: the same for the same two, to the byte.
+
+    Steps and harms are told by line; of a timeline that was built and not read, read what `str` gives first.
+    """
     world = World(timeline, fix)
     steps = tuple(_step(world, event) for event in timeline.events)
     final, effects = dict(world.held), tuple(world.effects)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
+RESIDENT = 1_300_000_000  # bytes of logs; of more, the rows go to a database on disk, which packs them
 _MENDED = "read as U+FFFD"  # how inputs.py ends its reason for an entry that is read all the same
 
 
@@ -94,6 +95,9 @@ def read(
     outside = _outside(con, filters)
     progress("looking at the files")
     taken = inputs.collect(given, work, stdin, wanted=detect.named(form) if form else None)
+    if sum(file.size for file in taken.files) > RESIDENT:
+        con.execute(f"attach {unwrap.text(str(work / 'rows.duckdb'))} as rows")
+        con.execute("use rows")
     groups: dict[str, list[File]] = {}
     for file in taken.files:
         if file.detected.format in detect.NOT_READ:

@@ -1,6 +1,6 @@
 """The bytes of one input as UTF-8: hashed, unpacked, decoded.
 
-Everything is a generator over chunks of about a mebibyte, so memory stays bounded whatever the input holds.
+Everything is a generator over chunks of bounded size, so memory stays bounded whatever the input holds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from fencinglab.errors import InputError
 
-CHUNK = 1 << 18  # bytes: what stays in a processor's cache is hashed and searched faster
+CHUNK = 1 << 16  # bytes: of more, every copy would be new pages from the system
 
 
 class Limits(NamedTuple):

@@ -27,7 +27,7 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
     `more` are further files by name. `private` also writes the raw lines that were set aside, which are payload.
     Returns the paths. A folder that cannot be written is a UsageError.
     """
-    affected = evidence.resources(done.con)
+    affected = evidence.resources(done.con, done.audit)
     contents: dict[str, str | Iterable[str]] = {
         "report.json": json.dumps(done.report, indent=1) + "\n",
         "findings.csv": _csv(_FINDING, _findings(done)),

@@ -40,8 +40,8 @@ def build(
 ) -> dict[str, Any]:
     """The report as plain data (JSON types, times as ISO text): the whole of what report.json documents."""
     found = evidence.findings(con, audit, SHOWN)
-    affected = evidence.resources(con)
-    counters = evidence.renewal_counters(con)
+    affected = evidence.resources(con, audit)
+    counters = evidence.renewal_counters(con, audit)
     open_core = [r for r in audit.results if r.rule.core and r.status == "unknown" and r.undecided]
     open_rows = {r.rule.name: evidence.undecided(con, r.rule.name, SHOWN) for r in open_core}
     _place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
@@ -81,7 +81,7 @@ def build(
         "suspects": suspects[:SHOWN],
         "affected": affected[:SHOWN],
         "affected_count": len(affected),
-        "writers": evidence.writers(con, SHOWN),
+        "writers": evidence.writers(con, audit, SHOWN),
         "can_see": evidence.sees(con, log.never),
         "statuses": evidence.statuses(con),
         "timeline": history_rows(con, [r["resource"] for r in affected[:WORST]] or evidence.busiest(con, WORST)),

@@ -176,22 +176,26 @@ class _Words(dict[str, Any]):
         return {"before_holder": "nobody", "after_holder": "nobody", "token": "no token"}.get(key, "not known")
 
 
-def resources(con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def resources(con: duckdb.DuckDBPyConnection, audit: Audit) -> list[dict[str, Any]]:
     """One row a resource that broke an unsafe or window rule or that a core rule could not decide, worst first.
 
     Columns: resource; core, unsafe and window (broken rows), undecided (rows that a core rule left open),
     holders (how many), writes, stale, unfenced, late, rules (names broken), first_seen, last_seen (UTC).
     """
-    flagged = [r.name for r in RULES if r.group in ("unsafe", "window")]
+    flagged = [r.rule.name for r in audit.results if r.rule.group in ("unsafe", "window") and r.broken]
+    tests = [f"{name} = 1" for name in flagged]
+    tests += [f"{r.rule.name} = -1" for r in audit.results if r.rule.core and r.undecided]
+    if not tests:
+        return []
     broken = " + ".join(f"coalesce(({name} = 1)::int, 0)" for name in UNSAFE)
     core = " + ".join(f"coalesce(({name} = 1)::int, 0)" for name in CORE)
     window = " + ".join(f"coalesce(({r.name} = 1)::int, 0)" for r in RULES if r.group == "window")
     left_open = " or ".join(f"{name} = -1" for name in CORE)
-    names = ", ".join(f"case when bool_or({name} = 1) then '{name}' end" for name in flagged)
+    names = ", ".join(f"case when bool_or({name} = 1) then '{name}' end" for name in flagged) or "null"
     relation = con.sql(f"""
         with affected as (
             select distinct history.resource from verdicts join history on history.rowid = verdicts.row_id
-            where {" or ".join(f"{name} = 1" for name in flagged)} or {left_open})
+            where {" or ".join(tests)})
         select history.resource,
             sum({core})::bigint as core, sum({broken})::bigint as unsafe, sum({window})::bigint as "window",
             count(*) filter ({left_open}) as undecided,
@@ -221,17 +225,21 @@ def busiest(con: duckdb.DuckDBPyConnection, limit: int) -> list[str]:
 _RANDOM = r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{8,}|[0-9]{2,}"
 
 
-def writers(con: duckdb.DuckDBPyConnection, limit: int) -> list[dict[str, Any]]:
+def writers(con: duckdb.DuckDBPyConnection, audit: Audit, limit: int) -> list[dict[str, Any]]:
     """One row a writer, or a pattern where more than five names differ only in random ids; worst first.
 
     Columns: writer, names (how many), accepted, unfenced, stale, late, first_seen, last_seen (UTC).
     """
+
+    def counted(*rules: str) -> str:
+        tests = [f"{name} = 1" for name in rules if audit.of(name).broken]
+        return f"count(*) filter ({' or '.join(tests)})" if tests else "0"
+
     relation = con.sql(f"""
         with single as (
             select writer, regexp_replace(writer, '{_RANDOM}', '*', 'g') as pattern,
-                count(*) filter (decision = 'accepted') as accepted, count(*) filter (unfenced_write = 1) as unfenced,
-                count(*) filter ({" or ".join(f"{name} = 1" for name in STALE)}) as stale,
-                count(*) filter (late_write_accepted = 1) as late,
+                count(*) filter (decision = 'accepted') as accepted, {counted("unfenced_write")} as unfenced,
+                {counted(*STALE)} as stale, {counted("late_write_accepted")} as late,
                 min(history."at") as first_seen, max(history."at") as last_seen
             from history join verdicts on verdicts.row_id = history.rowid where writer is not null group by writer),
         named as (
@@ -278,11 +286,13 @@ def processes(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
     return dict(zip(PROCESSES, seen, strict=True))
 
 
-def renewal_counters(con: duckdb.DuckDBPyConnection) -> int:
+def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
     """How many resources have a token that order rules left open although it is known and in order.
 
     It rose under one holder before its lease ran out, as a version does (see `rises on renewals` in rules.py).
     """
+    if not audit.of("token_went_back").undecided:
+        return 0
     [(count,)] = con.execute("""select count(distinct history.resource)
         from history join verdicts on verdicts.row_id = history.rowid
         where token_went_back = -1 and fenced and token is not null and order_key is not null""").fetchall()

@@ -180,7 +180,11 @@ def test_a_healthy_history_has_no_findings(con):
     """Where nothing was broken there is nothing to show."""
     done = judged(con, *TAKEOVER)
 
-    assert (evidence.findings(con, done, 5), evidence.resources(con), evidence.broken_rows(con, done)) == ({}, [], [])
+    assert (evidence.findings(con, done, 5), evidence.resources(con, done), evidence.broken_rows(con, done)) == (
+        {},
+        [],
+        [],
+    )
 
 
 # --- who and what
@@ -204,8 +208,7 @@ def test_affected_resources_are_worst_first(con):
         *of("z-stale-twice", *STALE, row(6, "write", "a", 1)),
         *of("healthy", *TAKEOVER),
     ]
-    judged(con, *rows)
-    found = evidence.resources(con)
+    found = evidence.resources(con, judged(con, *rows))
 
     assert [r["resource"] for r in found] == ["z-stale-twice", "a-stale", "b-stale", "c-unsafe", "d-open", "e-late"]
     assert {n: found[0][n] for n in ("core", "unsafe", "window", "undecided", "holders", "writes", "stale", "unfenced", "late", "rules")} == {
@@ -230,8 +233,7 @@ FLEETS = {
 def test_a_fleet_is_one_pattern(con, names):
     """More than five names that differ only in random ids are one line, with their counts summed."""
     rows = [r for n, name in enumerate(names) for r in of(f"job-{n}", grant(1, name, 1), row(2, "write", name, 1))]
-    judged(con, *rows)
-    [found] = evidence.writers(con, 20)
+    [found] = evidence.writers(con, judged(con, *rows), 20)
 
     assert (found["names"], found["accepted"]) == (7, 14)
     assert "*" in found["writer"]
@@ -241,9 +243,9 @@ def test_a_fleet_is_one_pattern(con, names):
 def test_few_names_stay_apart(con):
     """Five names of a pattern are five writers, as are names that differ in words."""
     names = [*(f"worker-{n}" for n in range(10, 15)), "cron", "support", "alice", "bob", "carol", "dave"]
-    judged(con, *(r for n, name in enumerate(names) for r in of(f"job-{n}", grant(1, name, 1))))
+    done = judged(con, *(r for n, name in enumerate(names) for r in of(f"job-{n}", grant(1, name, 1))))
 
-    assert [(w["writer"], w["names"]) for w in evidence.writers(con, 20)] == [(name, 1) for name in sorted(names)]
+    assert [(w["writer"], w["names"]) for w in evidence.writers(con, done, 20)] == [(name, 1) for name in sorted(names)]
 
 
 def test_writers_are_worst_first(con):
@@ -255,9 +257,9 @@ def test_writers_are_worst_first(con):
         *of("job-3", grant(1, "late", 1), late),
         *of("job-4", *(grant(n, "busy", n) for n in range(1, 9))),
     ]
-    judged(con, *rows)
+    done = judged(con, *rows)
 
-    assert [w["writer"] for w in evidence.writers(con, 4)] == ["a", "u", "late", "busy"]
+    assert [w["writer"] for w in evidence.writers(con, done, 4)] == ["a", "u", "late", "busy"]
 
 
 def test_statuses_that_look_final(con):
@@ -331,11 +333,10 @@ def test_tokens_that_count_renewals(con):
     """A token that rises under one holder while its lease runs is counted as a version."""
     expiry = {"before_expires_at": histories.START + 60 * SECOND, "after_expires_at": histories.START + 90 * SECOND}
     renewed = grant(3, "a", 2, "a", **expiry)
-    judged(con, grant(1, "a", 1), row(2, "write", "a", 1), renewed, row(4, "write", "a", 2), row(5, "write", "a", 1))
+    rows = (grant(1, "a", 1), row(2, "write", "a", 1), renewed, row(4, "write", "a", 2), row(5, "write", "a", 1))
 
-    assert evidence.renewal_counters(con) == 1
-    judged(con, *STALE)
-    assert evidence.renewal_counters(con) == 0
+    assert evidence.renewal_counters(con, judged(con, *rows)) == 1
+    assert evidence.renewal_counters(con, judged(con, *STALE)) == 0
 
 
 # --- what a log shows

@@ -24,7 +24,7 @@ FLOORS = (
         (
             "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",
             "logs.unwrap", "logs.streams", "logs.carry", "logs.cells", "logs.mutations", "logs.lines", "logs.tables",
-            "logs.read", "logs",
+            "logs.merge", "logs.read", "logs",
         ),
     ],
     [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fencinglab import history
 from fencinglab.errors import InputError, UsageError
-from fencinglab.logs import detect, inputs, lines, streams, tables, unwrap, values
+from fencinglab.logs import detect, inputs, lines, merge, streams, tables, unwrap, values
 from fencinglab.logs.inputs import File, Places, SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, resolve
 
@@ -128,13 +128,13 @@ def read(
     progress("putting records in order")
     if len(parts) > 1 and "dynamodb-stream" in parts:
         history.store(con, "stream")
-    duplicates = sum(_drop_duplicates(con, part.table, name) for name, part in parts.items())
+    duplicates = sum(merge.drop_duplicates(con, part.table, name) for name, part in parts.items())
     beside = [parts[name].table for name in ("log-lines", "table") if name in parts and "dynamodb-stream" in parts]
     for table in beside:
-        _name_alike(con, parts["dynamodb-stream"].table, table)
-    filtered = sum(part.filtered + _drop(con, part.table, outside) for part in parts.values())
-    matched = sum(_match(con, parts["dynamodb-stream"].table, table) for table in beside)
-    _union(con, [part.table for part in parts.values()])
+        merge.name_alike(con, parts["dynamodb-stream"].table, table)
+    filtered = sum(part.filtered + merge.drop(con, part.table, outside) for part in parts.values())
+    matched = sum(merge.match(con, parts["dynamodb-stream"].table, table) for table in beside)
+    merge.union(con, [part.table for part in parts.values()])
     blank = sum(file.blank for file in taken.files)
     entries = Entries(
         read=records + blank + len(aside), blank=blank, set_aside=len(aside), records=records,
@@ -275,60 +275,6 @@ def _history(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
 _READERS = {"dynamodb-stream": _streams, "log-lines": _lines, "table": _lines, "history": _history}
 
 
-def _drop_duplicates(con: duckdb.DuckDBPyConnection, table: str, form: str) -> int:
-    """Delete all but one of the rows with the same event id; how many were deleted.
-
-    In a stream a repeated record also has the same place in the order. The lines of two files have none in common.
-    """
-    place = ", order_scope, order_key" if form == "dynamodb-stream" else ""
-    return _count(
-        con,
-        f"""delete from {table} where rowid in (
-        select rowid from (
-            select rowid, row_number() over (
-                partition by resource, event_id{place} order by source, rowid) as nth
-            from {table} where event_id is not null and hash(event_id) in (  -- few, or none
-                select hash(event_id) from {table} where event_id is not null group by all having count(*) > 1))
-        where nth > 1)""",
-    )
-
-
-def _name_alike(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> None:
-    """Call the resource of log lines as the stream does, `table/key`, where its key is in one table only."""
-    con.execute(f"""update {line} as line set resource = record.resource,
-            lease = case when line.lease = line.resource then record.resource else line.lease end
-        from (select item_key(resource) as key, min(resource) as resource from {stream}
-            group by all having min(resource) = max(resource)) as record
-        where line.resource = record.key""")
-
-
-def _match(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> int:
-    """Join log lines to the stream records that they report, where resource, token and kind leave one of each.
-
-    The record gains the line's writer, operation, sender's time and outcome; where its own token is not
-    known, the line's. Lines that found their record leave the table; nothing is ordered by it.
-    """
-    con.execute(f"""create or replace temp table matched as
-        select record, line from (
-            select min(rowid) as record, resource, coalesce(token, after_token) as token, kind
-            from {stream} where kind not in ('delete', 'ttl_delete') group by all having count(*) = 1) as records
-        join (select min(rowid) as line, resource, token, kind
-            from {line} where decision <> 'rejected' group by all having count(*) = 1) as reported
-            using (resource, token, kind)""")
-    gained = ", ".join(f"{c} = coalesce(record.{c}, line.{c})" for c in ("writer", "operation", "token", "fenced"))
-    con.execute(f"""update {stream} as record set {gained}, sent_at = line.sent_at, outcome = line.outcome
-        from matched join {line} as line on line.rowid = matched.line where record.rowid = matched.record""")
-    return _count(con, f"delete from {line} where rowid in (select line from matched)")
-
-
-def _union(con: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> None:
-    con.execute("drop table if exists history")
-    first, *others = parts
-    for other in others:
-        con.execute(f"insert into {first} by name select * from {other}")
-    con.execute(f"alter table {first} rename to history")
-
-
 def _outside(con: duckdb.DuckDBPyConnection, filters: Filters) -> str:
     """SQL: whether a row is outside the filters, or empty where there are none."""
     tests = []
@@ -345,16 +291,6 @@ def _outside(con: duckdb.DuckDBPyConnection, filters: Filters) -> str:
         wanted = unwrap.text(filters.resource)
         tests.append(f"item_key(resource) <> {wanted} and resource <> {wanted}")
     return " or ".join(f"({test})" for test in tests)
-
-
-def _drop(con: duckdb.DuckDBPyConnection, table: str, test: str) -> int:
-    """Delete the rows for which the test is true; how many were deleted."""
-    return _count(con, f"delete from {table} where {test}") if test else 0
-
-
-def _count(con: duckdb.DuckDBPyConnection, sql: str) -> int:
-    [(count,)] = con.execute(sql).fetchall()
-    return int(count)
 
 
 def place(con: duckdb.DuckDBPyConnection, log: Log, row_ids: Iterable[int]) -> dict[int, str]:

@@ -1,0 +1,74 @@
+"""Several sources as one table: repeated records dropped, log lines joined with the records that they report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def drop_duplicates(con: duckdb.DuckDBPyConnection, table: str, form: str) -> int:
+    """Delete all but one of the rows with the same event id; how many were deleted.
+
+    In a stream a repeated record also has the same place in the order. The lines of two files have none in common.
+    """
+    place = ", order_scope, order_key" if form == "dynamodb-stream" else ""
+    return _count(
+        con,
+        f"""delete from {table} where rowid in (
+        select rowid from (
+            select rowid, row_number() over (
+                partition by resource, event_id{place} order by source, rowid) as nth
+            from {table} where event_id is not null and hash(event_id) in (  -- few, or none
+                select hash(event_id) from {table} where event_id is not null group by all having count(*) > 1))
+        where nth > 1)""",
+    )
+
+
+def name_alike(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> None:
+    """Call the resource of log lines as the stream does, `table/key`, where its key is in one table only."""
+    con.execute(f"""update {line} as line set resource = record.resource,
+            lease = case when line.lease = line.resource then record.resource else line.lease end
+        from (select item_key(resource) as key, min(resource) as resource from {stream}
+            group by all having min(resource) = max(resource)) as record
+        where line.resource = record.key""")
+
+
+def match(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> int:
+    """Join log lines to the stream records that they report, where resource, token and kind leave one of each.
+
+    The record gains the line's writer, operation, sender's time and outcome; where its own token is not
+    known, the line's. Lines that found their record leave the table; nothing is ordered by it.
+    """
+    con.execute(f"""create or replace temp table matched as
+        select record, line from (
+            select min(rowid) as record, resource, coalesce(token, after_token) as token, kind
+            from {stream} where kind not in ('delete', 'ttl_delete') group by all having count(*) = 1) as records
+        join (select min(rowid) as line, resource, token, kind
+            from {line} where decision <> 'rejected' group by all having count(*) = 1) as reported
+            using (resource, token, kind)""")
+    gained = ", ".join(f"{c} = coalesce(record.{c}, line.{c})" for c in ("writer", "operation", "token", "fenced"))
+    con.execute(f"""update {stream} as record set {gained}, sent_at = line.sent_at, outcome = line.outcome
+        from matched join {line} as line on line.rowid = matched.line where record.rowid = matched.record""")
+    return _count(con, f"delete from {line} where rowid in (select line from matched)")
+
+
+def union(con: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> None:
+    """Make the table `history` of the rows of all these tables; the first of them becomes it."""
+    con.execute("drop table if exists history")
+    first, *others = parts
+    for other in others:
+        con.execute(f"insert into {first} by name select * from {other}")
+    con.execute(f"alter table {first} rename to history")
+
+
+def drop(con: duckdb.DuckDBPyConnection, table: str, test: str) -> int:
+    """Delete the rows for which the test is true; how many were deleted."""
+    return _count(con, f"delete from {table} where {test}") if test else 0
+
+
+def _count(con: duckdb.DuckDBPyConnection, sql: str) -> int:
+    [(count,)] = con.execute(sql).fetchall()
+    return int(count)

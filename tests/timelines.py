@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import strategies as st
 
 from fencinglab.model import legal
@@ -19,10 +21,13 @@ def events(draw: st.DrawFn, workers: tuple[str, ...], resources: tuple[str, ...]
     """Any event about these; it need not be able to happen."""
     act = draw(st.sampled_from(sorted(FORMS)))
     form = FORMS[act]
-    words = {"worker": workers, "resource": resources, "lease": leases, "value": ("old", "new", "to", "finish")}
+    words = {
+        "worker": workers, "resource": resources, "lease": leases, "value": ("old", "new", "to", "finish"),
+        "reason": ("because",), "key": ("s3://under",),
+    }  # fmt: skip
     given: dict[str, str] = {}
     for slot, names in words.items():
-        optional = slot in ("resource", "lease") and f"[ {{{slot}}}" in form.replace("to ", "").replace("for ", "")
+        optional = slot not in ("worker", "value") and re.search(rf"\[ \w* ?{{{slot}}}", form)
         if f"{{{slot}}}" in form and (not optional or len(names) > 1 or draw(st.booleans())):
             given[slot] = draw(st.sampled_from(names))
     kind = draw(st.sampled_from(["", "finish", "schedule", "retry", "alert"])) if "{kind}" in form else ""

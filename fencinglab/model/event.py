@@ -20,13 +20,14 @@ FORMS = {
     # the worker and what it protects
     "read": "{worker} reads[ {resource}]",
     "write": "{worker} writes {value}[ to {resource}][, {lost}]",
-    "finish": "{worker} finishes as {value}[ for {resource}][, {lost}]",
+    "finish": "{worker} finishes as {value}[ because {reason}][ for {resource}][, {lost}]",
     "schedule": "{worker} schedules {value}[ for {resource}][, {lost}]",
     "retry": "{worker} decides {value}[ for {resource}][, {lost}]",
     "alert": "{worker} raises alert {value}[ for {resource}][, {lost}]",
     # beyond the receiver
     "poll": "{worker} polls {value}[ for {resource}]",
     "effect": "{worker} causes {value} outside[ for {resource}]",
+    "store": "{worker} stores {value}[ under {key}][ for {resource}]",
     # a mutation on its way
     "send": "{worker} sends [{kind} ]{value}[ to {resource}]",
     "arrive": "{worker}'s {value} arrives[, {lost}]",
@@ -54,7 +55,7 @@ FORMS = {
 MUTATIONS = ("write", "finish", "schedule", "retry", "alert")  # what the receiver decides
 WORD = r"\w[\w./:-]*"
 _SLOTS = {
-    **dict.fromkeys(("worker", "lease", "resource", "value"), WORD),
+    **dict.fromkeys(("worker", "lease", "resource", "value", "reason", "key"), WORD),
     "kind": "finish|schedule|retry|alert",
     "number": r"[0-9]{1,37}",
     "lost": "reply lost",
@@ -79,6 +80,8 @@ class Event:
     resource: str = ""
     kind: str = ""  # of what is sent; empty = a write
     value: str = ""
+    reason: str = ""  # why a resource is finished without a result
+    key: str = ""  # under which bytes are stored; empty = one of the execution's own
     number: int = 0  # seconds, or the token that the authority falls back to
     lost: bool = False  # whether the reply is lost
     line: int = field(default=0, compare=False)

@@ -154,6 +154,12 @@ FIXES = {
             guard="latest", duplicates="attempt", terminal_once=True,
         ),
         Fix(
+            "current-lease",
+            "Only the lease that runs now may write, by its token; each operation once, and nothing after the finish.",
+            "Effects outside and tokens that start again; finished work that nobody superseded is thrown away.",
+            guard="current-lease", duplicates="attempt", terminal_once=True, strict=True,
+        ),
+        Fix(
             "latest-id-strict",
             "As `latest-id`, and a write that presents no token is refused.",
             "Effects outside and tokens that start again; an old version of the worker stands still.",

@@ -62,6 +62,10 @@ def _current_holder(seen: Seen, write: Presented) -> bool:
     return write.writer == seen.holder
 
 
+def _current_lease(seen: Seen, write: Presented) -> bool:
+    return _latest(seen, write) and _current_holder(seen, write)
+
+
 def _identity(seen: Seen, write: Presented) -> bool:
     return write.version == seen.version
 
@@ -97,6 +101,12 @@ GUARDS = {
             "Admits only the worker whose lease runs now: a name, not a token, so it cannot tell a holder's older "
             "lease from its newer one, and it refuses work that is merely late.",
             _current_holder, "holder",
+        ),
+        Guard(
+            "current-lease",
+            "Admits only the token that was issued last, from the worker whose lease runs now; it too refuses work "
+            "that is merely late.",
+            _current_lease, "holder",
         ),
         Guard(
             "identity",

@@ -21,6 +21,7 @@ HARMS = {
     "ownership": ("unsafe", "a write was accepted after a newer grant"),
     "terminal": ("unsafe", "it was finished more than once"),
     "twice": ("unsafe", "an alert, an effect or an order to others was given twice"),
+    "bytes": ("unsafe", "the bytes to which the finished job points were replaced"),
     "final": ("unsafe", "what stands in the end is not the newest writer's"),
     "overlap": ("window", "the lease was granted while another's still ran"),
     "late": ("window", "a write was accepted after its lease had run out, with no newer grant"),
@@ -51,6 +52,7 @@ def harms(run: Run) -> tuple[Harm, ...]:
     found: dict[str, list[int]] = {name: [] for name in HARMS}
     for resource in run.timeline.resources:
         _of_one(run, resource, found)
+    found["bytes"] = [stored.line for stored in run.stored if stored.final]
     return tuple(Harm(name, tuple(lines)) for name, lines in found.items() if lines)
 
 
@@ -115,7 +117,7 @@ def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
             if kind == "grant" and any(until > row["at"] for until in running.values()):
                 found["overlap"].append(line)
             running |= {row["lease"]: row["after_expires_at"] or row["at"]}
-        if accepted and kind in (*_ONCE, "finish"):
+        if accepted and kind in (*_ONCE, "finish") and decision.value:
             given = kind, "" if kind == "finish" else decision.value
             life.given[given] += 1
             if life.given[given] > 1:

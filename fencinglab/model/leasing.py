@@ -21,7 +21,7 @@ def acquire(world: World, event: Event) -> str:
         return f"{who} is refused: {finished[0]} is finished"
     new = grant(old, who, world.now + worker.skew, world.lease_length, world.fix.delay)
     if new:
-        worker.done, worker.checked = [], False
+        worker.done, worker.stored, worker.checked = [], {}, False
         world.change(name, new, "grant", worker, new.token)
         early = f", while {old.holder} holds it until {clock(old.expires_at)}" if held_by(old, world.now) else ""
         return f"{who} is granted {new.token} until {clock(new.expires_at)}{early}"

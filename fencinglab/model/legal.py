@@ -55,7 +55,7 @@ _TURNS = {
 }
 _ANY_TIME = ("part", "rejoin", "ahead", "behind")  # what happens to a worker also while it stands still
 _LONGEST = 99_999  # seconds: more than a day, and few enough to renew in every one of them
-_UNLEASED = (*MUTATIONS, "poll", "effect", "send")  # what a version without fencing does without a lease
+_UNLEASED = (*MUTATIONS, "poll", "effect", "store", "send")  # what a version without fencing does without a lease
 _LEASED = (*_UNLEASED, "renew", "release", "check")
 _FLIGHTS = {  # act -> what a message must be, what it is afterwards
     "arrive": ("on its way", "arrived"),

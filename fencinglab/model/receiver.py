@@ -28,6 +28,8 @@ class Mutation(NamedTuple):
     token: int | None
     version: int = 0  # the identity of the state that the writer knows
     operation: str = ""  # its id under the duplicate rule; empty = it has none
+    artifact: str = ""  # what a finish points to from then on, in the same step
+    reason: str = ""  # why it is finished without one
 
 
 class Held(NamedTuple):
@@ -38,6 +40,7 @@ class Held(NamedTuple):
     version: int = 0  # counts the accepted mutations
     value: str = ""
     status: str = ""
+    reason: str = ""  # why it was finished so
     terminal_version: int = 0  # counts the transitions into a final status; above 0 the status is final
     next_poll: str = ""
     retry: str = ""  # the decision about a business retry
@@ -63,10 +66,10 @@ def refusal(held: Held, lease: Lease, mutation: Mutation, now: int, rules: Rules
     if mutation.token is None:
         return "no_token" if rules.strict else ""
     seen = Seen(held.token, held.promised, lease.token, held_by(lease, now), held.version)
+    if mutation.operation and mutation.operation in held.operations:  # first: to its sender it means success
+        return "duplicate"
     if not rules.guard.admits(seen, Presented(mutation.token, mutation.writer, mutation.version)):
         return _reason(rules.guard, held, lease, mutation)
-    if mutation.operation and mutation.operation in held.operations:
-        return "duplicate"
     if rules.terminal_once and held.terminal_version and mutation.kind not in LEFT_OPEN:
         return "terminal"
     return ""
@@ -95,7 +98,9 @@ def apply(held: Held, mutation: Mutation) -> Held:
     )
     match mutation.kind:
         case "finish":
-            return marked._replace(status=mutation.value, terminal_version=held.terminal_version + 1)
+            ended = marked._replace(status=mutation.value, reason=mutation.reason)
+            times, value = held.terminal_version + 1, mutation.artifact or held.value
+            return ended._replace(terminal_version=times, value=value)
         case "schedule":
             return marked._replace(next_poll=mutation.value)
         case "retry":

@@ -15,7 +15,7 @@ from fencinglab.model.fix import Fix
 from fencinglab.model.receiver import Held
 from fencinglab.model.rows import Row
 from fencinglab.model.timeline import Timeline
-from fencinglab.model.world import Decision, World
+from fencinglab.model.world import Decision, Stored, World
 
 _ACTS = {
     "acquire": leasing.acquire,
@@ -28,6 +28,7 @@ _ACTS = {
     **dict.fromkeys(MUTATIONS, writing.mutate),
     "poll": writing.poll,
     "effect": writing.effect,
+    "store": writing.store,
     "send": writing.send,
     "arrive": writing.arrive,
     "repeat": writing.repeat,
@@ -68,6 +69,7 @@ class Run(NamedTuple):
     final: dict[str, Held]  # what the receiver holds in the end, by resource
     effects: tuple[str, ...]  # what happened outside, in order
     flying: int  # mutations still on their way
+    stored: tuple[Stored, ...]  # what was stored beside the receiver, in order
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -87,11 +89,10 @@ def replay(timeline: Timeline, fix: Fix) -> Run:
     """
     world = World(timeline, fix)
     steps = tuple(_step(world, event) for event in timeline.events)
-    final, effects = dict(world.held), tuple(world.effects)
+    final, effects, stored = dict(world.held), tuple(world.effects), tuple(world.stored)
     flying = sum(f.state == "on its way" and f.mutation is not None for fs in world.flights.values() for f in fs)
-    return Run(
-        timeline, fix, steps, tuple(_step(world, event) for event in timeline.afterwards), final, effects, flying
-    )
+    afterwards = tuple(_step(world, event) for event in timeline.afterwards)
+    return Run(timeline, fix, steps, afterwards, final, effects, flying, stored)
 
 
 def _step(world: World, event: Event) -> Step:

@@ -48,6 +48,7 @@ class Worker:
     state: str = "running"  # running, paused or crashed
     terms: dict[str, Term] = field(default_factory=dict)  # by lease, the newest last
     known: dict[str, int] = field(default_factory=dict)  # by resource, the identity of the state that it knows
+    stored: dict[str, str] = field(default_factory=dict)  # by resource, the key of what it stored since the last grant
     done: list[tuple[str, str]] = field(default_factory=list)  # kind and value of its operations since the last grant
     checked: bool = False  # it has looked at its lease and will not look again before the next write
     skew: int = 0  # seconds by which its clock runs ahead
@@ -72,6 +73,17 @@ class Flight:
     checked: str | None = None  # the reason that a separate check gave; empty = none
 
 
+class Stored(NamedTuple):
+    """Bytes that a worker stored under a key, in a store that compares nothing."""
+
+    key: str
+    content: str
+    writer: str
+    token: int | None  # of its writer's grant
+    line: int
+    final: bool  # whether a finished resource pointed to other bytes under this key
+
+
 _NONE = Decision({}, 0, 0)
 
 
@@ -91,6 +103,7 @@ class World:
         self.accepted: set[tuple[str, int, str, str]] = set()  # resource, grant, kind and value
         self.flights: dict[tuple[str, str], list[Flight]] = {}  # by sender and value
         self.effects: list[str] = []
+        self.stored: list[Stored] = []
         self.decisions: list[Decision] = []  # of this step
         self.source = ""
         self._steps = self._rows = self._grants = 0

@@ -8,7 +8,7 @@ from fencinglab.model.event import Event
 from fencinglab.model.lease import held_by
 from fencinglab.model.receiver import Mutation, apply, decide, operation_id, refusal
 from fencinglab.model.rows import moment
-from fencinglab.model.world import Decision, Flight, World
+from fencinglab.model.world import Decision, Flight, Stored, World
 
 _PAST = {"write": "wrote", "finish": "finished", "schedule": "scheduled", "retry": "decided", "alert": "raised alert"}
 _RULES = {"terminal": "the terminal rule", "no_token": "a receiver that wants a token"}
@@ -53,7 +53,10 @@ def _composed(world: World, event: Event, kind: str) -> tuple[Flight, str]:
         worker.done.append((kind, event.value))
     number = [value for of, value in worker.done if of == kind].index(event.value) + 1
     operation = operation_id(world.fix.duplicates, worker.name, token, kind, number) if worker.fenced else ""
-    flight.mutation = Mutation(kind, worker.name, event.value, token, worker.known.get(resource, 0), operation)
+    artifact = "" if kind != "finish" or event.reason else worker.stored.get(resource, "")
+    flight.mutation = Mutation(
+        kind, worker.name, event.value, token, worker.known.get(resource, 0), operation, artifact, event.reason
+    )
     return flight, ""
 
 
@@ -191,6 +194,23 @@ def effect(world: World, event: Event) -> str:
     world.effects.append(event.value)
     times = world.effects.count(event.value)
     return f"{worker.name} causes {event.value}: it happens outside" + (f", {times} times by now" if times > 1 else "")
+
+
+def store(world: World, event: Event) -> str:
+    """The worker stores bytes where nothing is compared: under a key of its own execution, or the one that is named."""
+    worker, resource = world.workers[event.worker], world.resource_named(event.resource)
+    if refused := _outside(world, event.but(value=""), kind="effect", token=None, fenced=False):
+        return refused
+    term = world.term(worker, resource)
+    token = term.token if term and worker.fenced else None
+    key = event.key or f"{resource}/{worker.name if token is None else token}"
+    content = {stored.key: stored.content for stored in world.stored}
+    replaced = content.get(key, event.value)
+    final = replaced != event.value and any(h.terminal_version and h.value == key for h in world.held.values())
+    world.stored.append(Stored(key, event.value, worker.name, token, event.line, final))
+    worker.stored[resource] = key
+    over = "" if replaced == event.value else f" over {replaced}" + ", to which the finished job points" * final
+    return f"{worker.name} stores {event.value} under {key}{over}"
 
 
 def _outside(world: World, event: Event, **known: object) -> str:

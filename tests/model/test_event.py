@@ -17,6 +17,11 @@ LINES = {
     "A writes old-result": Event("write", "A", value="old-result"),
     "A writes v:2 to s3/report, reply lost": Event("write", "A", value="v:2", resource="s3/report", lost=True),
     "A finishes as DONE": Event("finish", "A", value="DONE"),
+    "A finishes as FAILED because too-large for job": Event(
+        "finish", "A", value="FAILED", reason="too-large", resource="job"
+    ),
+    "A stores pixels": Event("store", "A", value="pixels"),
+    "A stores pixels under s3/key for job": Event("store", "A", value="pixels", key="s3/key", resource="job"),
     "A raises alert stuck for job": Event("alert", "A", value="stuck", resource="job"),
     "A sends old-result": Event("send", "A", value="old-result"),
     "A sends finish DONE": Event("send", "A", kind="finish", value="DONE"),

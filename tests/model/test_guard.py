@@ -19,6 +19,7 @@ ADMITTED = {
     "promised": "C",
     "latest": "C",
     "current-holder": "C",
+    "current-lease": "C",
     "identity": "B",
     "two-step-token": "BC",
     "two-step-holder": "C",
@@ -38,9 +39,18 @@ def test_a_guard_admits_what_its_name_says(name):
     assert "".join(admitted) == ADMITTED[name]
 
 
-def test_nobody_holds_after_the_lease_ran_out():
+@pytest.mark.parametrize("guard", ["current-holder", "current-lease"])
+def test_nobody_holds_after_the_lease_ran_out(guard):
     """A guard that asks for the current holder refuses everybody when nobody is."""
-    assert not GUARDS["current-holder"].admits(SEEN._replace(holder=""), C)
+    assert not GUARDS[guard].admits(SEEN._replace(holder=""), C)
+
+
+def test_an_older_lease_of_the_holder_is_told_by_its_token():
+    """The holder's own older token passes where only its name is compared, and not where its lease is."""
+    older = C._replace(token=41)
+
+    assert GUARDS["current-holder"].admits(SEEN, older)
+    assert not GUARDS["current-lease"].admits(SEEN, older)
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)

@@ -86,6 +86,7 @@ def test_an_id_is_of_an_attempt_or_of_the_job():
 def test_a_known_operation_is_refused():
     """An operation whose id was accepted is refused; one with another id, or with none, is not."""
     assert decide(HELD, LEASE, write(operation="write/1"), 0, rules("at-or-above")) == (HELD, "duplicate")
+    assert decide(HELD, LEASE, write(operation="write/1"), 60, rules("current-lease")) == (HELD, "duplicate")
     assert decide(HELD, LEASE, write(operation="write/2"), 0, rules("at-or-above"))[1] == ""
     assert decide(HELD, LEASE, write(), 0, rules("at-or-above"))[1] == ""
 
@@ -119,6 +120,17 @@ def test_an_accepted_mutation_changes_its_field_and_the_marks(kind, changed):
     marks = {"token": 43, "promised": 43, "version": 4, "operations": ("write/1", "id")}
 
     assert apply(HELD, write(kind=kind, token=43, operation="id")) == HELD._replace(**changed, **marks)
+
+
+def test_a_finish_is_one_step():
+    """Status, what it points to and why it has nothing to point to change together or, refused, not at all."""
+    finish = write(kind="finish", value="DONE", artifact="report/42")
+
+    failed = finish._replace(value="FAILED", artifact="", reason="empty")
+
+    assert apply(HELD, finish)[3:7] == ("report/42", "DONE", "", 1)
+    assert apply(HELD, failed)[3:7] == ("new", "FAILED", "empty", 1)
+    assert decide(HELD, LEASE, finish._replace(token=41), 0, rules("latest")) == (HELD, "newer_token")
 
 
 @pytest.mark.parametrize("token", [None, 41])
@@ -231,6 +243,7 @@ HOLDS = {
     "promised": ("order", "ownership"),
     "latest": ("order", "ownership"),
     "current-holder": ("holder",),
+    "current-lease": ("holder", "order", "ownership"),
 }
 
 

@@ -211,10 +211,10 @@ def judged(con: duckdb.DuckDBPyConnection, of: Run) -> tuple[set[str], set[str]]
 
 
 # What only a replay knows: effects outside, who is newest where tokens are not presented, what a refusal came to.
-BEYOND = {"twice", "final"}
+BEYOND = {"twice", "final", "bytes"}
 # The sequence itself is broken in these, whatever the receiver makes of it: the audit says so under every fix.
-SEQUENCE = {"token_restarted", "token_shared", "scopes_mixed", "ttl_removed_live", "token_went_back", "unfenced_write"}
-RESTARTING = {"ttl-restart", "authority-restored", "scope-mismatch", "mixed-versions"}
+SEQUENCE = {"token_restarted", "token_shared", "scopes_mixed", "ttl_removed_live", "token_went_back", "unfenced_write", "terminal_twice"}
+RESTARTING = {"ttl-restart", "authority-restored", "scope-mismatch", "mixed-versions", "late-render-mixed-fleet"}
 
 
 @pytest.mark.parametrize("timeline", SHELF, ids=shelf.names())

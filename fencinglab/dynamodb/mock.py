@@ -1,0 +1,193 @@
+"""Receivers that speak DynamoDB: a mock that decides one request at a time, and others by their endpoint URL.
+
+moto evaluates a condition and writes in two steps, so that of several threads more than one may acquire a lease. `Mock`
+puts one mutex round the whole request, reply included. Without it (`atomic=False`) it is the negative control: a
+receiver that a drill must catch. Nothing here reaches a cloud unless it is told to by `aws=True`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from fencinglab.errors import UsageError
+
+REGION = "eu-central-1"
+NOWHERE = "https://mock.invalid"  # a name that no resolver knows: were a request ever sent, it would go nowhere
+SERVICES = {"DynamoDB_20120810": "dynamodb", "DynamoDBStreams_20120810": "streams.dynamodb"}
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Reply(NamedTuple):
+    """What a receiver answered over HTTP."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Mock:
+    """A DynamoDB of its own in this process, gone when it is closed: tables, conditions, transactions, streams."""
+
+    def __init__(self, atomic: bool = True) -> None:
+        from moto.core.botocore_stubber import BotocoreStubber
+
+        self.atomic = atomic
+        self._one: Any = threading.Lock() if atomic else nullcontext()
+        self._account = str(random.SystemRandom().randrange(10**11, 10**12))  # moto keeps accounts apart
+        self._moto = BotocoreStubber()
+
+    def __enter__(self) -> Mock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget every table."""
+        from moto.dynamodb.models import dynamodb_backends
+
+        dynamodb_backends.pop(self._account, None)
+
+    def answer(self, headers: Mapping[str, str], body: bytes) -> Reply:
+        """The reply to one request, which its X-Amz-Target names. What moto cannot do is a 500, as from its server."""
+        from botocore.awsrequest import AWSPreparedRequest
+
+        given = {name.lower(): value for name, value in headers.items()} | {"x-moto-account-id": self._account}
+        service = SERVICES.get(given.get("x-amz-target", "").partition(".")[0])
+        if service is None:
+            return _fault(400, "UnknownOperationException", "neither DynamoDB nor DynamoDB Streams")
+        url = f"https://{service}.{REGION}.amazonaws.com/"
+        with self._one:
+            try:
+                answered = self._moto.process_request(AWSPreparedRequest("POST", url, given, body, False))
+            except Exception as error:  # any slip inside moto, such as a number compared with a text
+                return _fault(500, "InternalServerError", f"{type(error).__name__}: {error}")
+        if answered is None:
+            return _fault(400, "UnknownOperationException", "moto has no such operation")
+        status, given_headers, text = answered
+        return Reply(status, dict(given_headers), text.encode() if isinstance(text, str) else text)
+
+    def client(self, service: str = "dynamodb") -> Any:
+        """A boto3 client (`dynamodb` or `dynamodbstreams`) whose requests this mock answers without a socket."""
+        from botocore.awsrequest import AWSResponse
+
+        def handle(request: Any, **_: object) -> AWSResponse:
+            headers = {n: v.decode() if isinstance(v, bytes) else str(v) for n, v in request.headers.items()}
+            body = request.body.encode() if isinstance(request.body, str) else request.body
+            reply = self.answer(headers, body)
+            return AWSResponse(request.url, reply.status, reply.headers, _Raw(reply.body))
+
+        made = _local(service, NOWHERE)
+        made.meta.events.register("before-send", handle)
+        return made
+
+    @contextmanager
+    def served(self, port: int = 0) -> Iterator[str]:
+        """The URL under which the mock answers on the loopback interface, from many threads, until the block ends."""
+        mock = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                reply = mock.answer(dict(self.headers), body)
+                self.send_response(reply.status)
+                for name, value in ({**reply.headers, "Content-Length": str(len(reply.body))}).items():
+                    self.send_header(name, str(value))
+                self.end_headers()
+                self.wfile.write(reply.body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+def client(endpoint_url: str | None = None, aws: bool = False, service: str = "dynamodb") -> Any:
+    """A boto3 client for the receiver at this URL, or with `aws` for AWS under the user's own credentials.
+
+    Only with `aws` are credentials, profiles and configuration of this machine looked at. With neither, or for an
+    address of AWS without `aws`, a UsageError; nothing is sent to find that out.
+    """
+    if aws:
+        import boto3
+
+        return boto3.Session().client(service, endpoint_url=endpoint_url, config=_config())
+    if not endpoint_url:
+        raise UsageError(
+            "no receiver was named, and credentials that lie about are not used: name one with --endpoint-url URL "
+            "(a DynamoDB on this machine), --mock, or --aws for AWS itself"
+        )
+    host = urlsplit(endpoint_url).hostname or ""
+    if urlsplit(endpoint_url).scheme not in ("http", "https") or not host:
+        raise UsageError(
+            f"--endpoint-url {endpoint_url}: not a URL; write http://HOST:PORT, such as http://127.0.0.1:8000"
+        )
+    if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".aws")) or host == "amazonaws.com":
+        raise UsageError(f"--endpoint-url {endpoint_url}: that is AWS itself; add --aws if its tables are meant")
+    return _local(service, endpoint_url)
+
+
+def lose_replies(client: Any, lost: Callable[[str], bool]) -> None:
+    """Let the client lose the replies for which `lost` (of `UpdateItem`, …) is true: decided, but not heard of."""
+    from botocore.exceptions import ReadTimeoutError
+
+    def drop(model: Any, **_: object) -> None:
+        if lost(model.name):
+            raise ReadTimeoutError(endpoint_url=client.meta.endpoint_url)
+
+    client.meta.events.register("after-call", drop)
+
+
+def _local(service: str, endpoint_url: str) -> Any:
+    """A client that looks at nothing on this machine: no profile, no credentials, no configured endpoint, no proxy."""
+    import boto3
+    from botocore.session import Session
+
+    nothing = {"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
+    session = Session(session_vars={**nothing, "credentials_file": (None, None, os.devnull, None)})
+    direct: dict[str, Any] = {"proxies": {}} if urlsplit(endpoint_url).hostname in LOOPBACK else {}
+    return boto3.Session(botocore_session=session, region_name=REGION).client(
+        service, endpoint_url=endpoint_url, aws_access_key_id="fencinglab", aws_secret_access_key="none",
+        config=_config(ignore_configured_endpoint_urls=True, **direct),
+    )  # fmt: skip
+
+
+def _config(**more: Any) -> Any:
+    """One attempt a call: a conditional write that botocore repeats by itself is refused by its own success."""
+    from botocore.config import Config
+
+    return Config(
+        retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=20, max_pool_connections=64, **more
+    )
+
+
+def _fault(status: int, name: str, message: str) -> Reply:
+    body = json.dumps({"__type": f"com.amazonaws.dynamodb.v20120810#{name}", "message": message}).encode()
+    return Reply(status, {"Content-Type": "application/x-amz-json-1.0"}, body)
+
+
+class _Raw(BytesIO):
+    """A body as botocore reads it."""
+
+    def stream(self, **_: object) -> Iterator[bytes]:
+        yield self.read()

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 import fencinglab
-from fencinglab.history import NAMES
 from fencinglab.inert import inert
 from fencinglab.model import shelf
 from fencinglab.model.facts import end, facts
@@ -17,7 +16,7 @@ from fencinglab.model.fix import FIXES
 from fencinglab.model.harm import Harm, harms, stale_attempts, unsafe, why_idle
 from fencinglab.model.matrix import proposals
 from fencinglab.model.replay import Run, Step
-from fencinglab.model.rows import clock
+from fencinglab.model.rows import Row, clock
 from fencinglab.output import table
 
 WIDTH = 100
@@ -156,7 +155,7 @@ def listing() -> str:
 
 def contents(runs: Sequence[Run], companions: Sequence[Run] = ()) -> dict[str, str | Iterable[str]]:
     """The files of a replay by name: the event trace and the comparison as CSV, both and the facts as JSON, and the
-    history under each fix as CSV.
+    history under each fix as JSON lines, which `fencinglab audit` reads.
     """
     trace, comparison = [*_trace(runs)], [*_comparison(runs)]
     whole = {
@@ -167,7 +166,7 @@ def contents(runs: Sequence[Run], companions: Sequence[Run] = ()) -> dict[str, s
         "comparison": comparison,
         "trace": trace,
     }
-    histories = {f"history/{run.fix.name}.csv": table(NAMES, map(_plain, run.rows)) for run in runs}
+    histories = {f"history/{run.fix.name}.jsonl": map(_line, run.rows) for run in runs}
     return {
         "trace.csv": table(_TRACE, trace),
         "comparison.csv": table(_COMPARISON, comparison),
@@ -204,6 +203,8 @@ def _comparison(runs: Sequence[Run]) -> Iterable[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a history in texts and numbers; times are ISO text in UTC."""
-    return {k: f"{v.isoformat()}Z" if isinstance(v, datetime) else v for k, v in row.items()}
+def _line(row: Row) -> str:
+    """The row of a history as a line of JSON; times are ISO text in UTC, whole numbers beyond 2^53 are text."""
+    plain = {k: f"{v.isoformat()}Z" if isinstance(v, datetime) else v for k, v in row.items()}
+    exact = {k: str(v) if isinstance(v, int) and v > 1 << 53 else v for k, v in plain.items()}
+    return json.dumps(exact, ensure_ascii=False) + "\n"

@@ -70,7 +70,7 @@ def test_files_are_written(tmp_path, monkeypatch, capsys):
         )
 
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "Written: out/trace.csv, out/comparison.csv, out/replay.json, out/history/unfenced.csv, out/history/fenced.csv"
+        "Written: out/trace.csv, out/comparison.csv, out/replay.json, out/history/unfenced.jsonl, out/history/fenced.jsonl"
     )
     assert found[0] == found[1]
     assert json.loads(found[0]["out/replay.json"])["facts"] == FACTS.splitlines()
@@ -82,8 +82,7 @@ def test_a_written_history_can_be_audited(tmp_path, monkeypatch, capsys):
     codes = {}
     cli.main(["replay", "report-generation", "--out", "out"])
     for fix in ("unfenced", "fenced"):
-        words = ["audit", f"out/history/{fix}.csv", "--order", "lines", "--terminal", "none", "--quiet"]
-        codes[fix] = cli.main([*words, "--accept", "unknown"])
+        codes[fix] = cli.main(["audit", f"out/history/{fix}.jsonl", "--quiet"])
 
     assert codes == {"unfenced": 1, "fenced": 0}
     assert "A wrote with 41 after 42 (B) had been accepted" in capsys.readouterr().out

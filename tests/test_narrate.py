@@ -175,16 +175,17 @@ def test_the_json_holds_both_and_the_facts():
     assert whole["timeline"].startswith("title: A worker pauses")
 
 
-def test_the_history_of_each_fix_is_a_table():
-    """history/FIX.csv has the history's columns, a row an attempted mutation, times in UTC."""
-    history = rows(written("report-generation")["history/fenced.csv"])
+def test_the_history_of_each_fix_is_json_lines():
+    """history/FIX.jsonl has the history's columns, a row an attempted mutation, times in UTC, exact whole numbers."""
+    history = [json.loads(line) for line in written("report-generation")["history/fenced.jsonl"].splitlines()]
 
     assert [*history[0]] == [*NAMES]
     assert [(row["kind"], row["token"], row["decision"]) for row in history] == [
-        ("grant", "41", "accepted"), ("grant", "42", "accepted"), ("write", "42", "accepted"),
-        ("write", "41", "rejected"), ("write", "42", "accepted"),
+        ("grant", 41, "accepted"), ("grant", 42, "accepted"), ("write", 42, "accepted"),
+        ("write", 41, "rejected"), ("write", 42, "accepted"),
     ]  # fmt: skip
-    assert history[0]["at"] == "2026-03-02T09:00:00Z"
+    assert (history[0]["at"], history[0]["before_holder"]) == ("2026-03-02T09:00:00Z", "")
+    assert history[1]["before_image"] == "8427403880667741382"
 
 
 @settings(max_examples=40, deadline=None)
@@ -196,5 +197,5 @@ def test_any_timeline_can_be_told(timeline):
     assert narrate.story(of) == narrate.story(of)
     assert all(str(event) in narrate.story(of) for event in timeline.events)
     assert [*narrate.contents(of)] == [
-        "trace.csv", "comparison.csv", "replay.json", *(f"history/{run.fix.name}.csv" for run in of)
+        "trace.csv", "comparison.csv", "replay.json", *(f"history/{run.fix.name}.jsonl" for run in of)
     ]  # fmt: skip

@@ -41,7 +41,7 @@ FORMATS: dict[str, str] = {
     "log-lines": "JSON log lines show who presented which token and what came of it, as far as it was logged; they "
     "cannot show a writer that logs nothing, and have an order only by a mapped field",
     "csv": "a table with a header row shows what its columns say; it cannot show rows that its query left out or cut",
-    "history": "a history written by fencinglab shows what its own source could show",
+    "history": "a history written by fencinglab (Parquet, JSON lines) shows what its own source could show",
     "table": "a flat Parquet table shows what its columns say, mapped by --map; it cannot show rows that were left out",
 }
 
@@ -168,9 +168,10 @@ def taken_as(found: Detected, wanted: str, name: str) -> Detected:
         return found
     kind = "Parquet" if found.shape == "parquet" else "text"
     fitting = [format_ for format_ in FORMATS if (format_ in ("history", "table")) == (kind == "Parquet")]
-    if wanted not in fitting:
+    if wanted not in (*fitting, found.format):
         raise InputError(f"{name} is {kind}, which --format {wanted} cannot read; allowed: {', '.join(fitting)}")
     shapes = {"csv": "csv", "log-lines": "lines", "dynamodb-stream": "lines" if found.shape == "csv" else found.shape}
+    shapes["history"] = found.shape
     return Detected(wanted, shapes.get(wanted, "parquet"))
 
 
@@ -283,6 +284,8 @@ _GROUPS = [(known, frozenset(group.split(","))) for known, groups in _SIGNS.item
 
 
 def _format(value: Any) -> str:
+    if isinstance(value, dict) and value.keys() == {*history.NAMES}:
+        return "history"
     objects = [_names(o) for o in _objects(value)]
     fitting = (known for known, group in _GROUPS for names in objects if group <= names)
     return next(fitting, "log-lines" if isinstance(value, dict) else "json-documents" if objects else "other")

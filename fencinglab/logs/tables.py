@@ -1,4 +1,4 @@
-"""Parquet as history rows: a history that fencinglab wrote, or a flat table mapped like log lines."""
+"""A history that fencinglab wrote (Parquet, JSON lines), and a flat Parquet table mapped like log lines, as history rows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fencinglab.logs.unwrap import paths, text
 if TYPE_CHECKING:
     import duckdb
 
+_TEXTS = dict.fromkeys(history.NAMES, "VARCHAR")  # numbers and times in JSON lines, cast as the history says
 _FLOATS = {"float": 1 << 24, "double": 1 << 53}  # from here on not every whole number has its own
 
 
@@ -48,9 +49,12 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
 def read_history(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> Read:
     """Histories as they are, checked, in the table `history_rows`; there is no column that they cannot show."""
     con.execute(f"create or replace temp table history_rows as {mutations.EMPTY}")
-    for file in files:
-        with _readable([file]):
-            checked = history.check(con.read_parquet(str(file.path)), file.name)
+    for file in {file.path: file for file in files}.values():  # many small texts share a copy
+        lines = file.detected.shape == "lines"
+        with _readable([file], "a history in JSON lines" if lines else "Parquet"):
+            path = str(file.path)
+            given = con.read_json(path, format="newline_delimited", columns=_TEXTS) if lines else con.read_parquet(path)
+            checked = history.check(given, file.name)
             source = f"coalesce(source, {text(file.name)} || ':' || row_number() over ())"
             checked.query(
                 "checked",
@@ -92,7 +96,7 @@ def _scalars(columns: Iterable[tuple[str, Any]], within: Sequence[str] = ()) -> 
 
 
 @contextmanager
-def _readable(files: Sequence[File]) -> Iterator[None]:
+def _readable(files: Sequence[File], what: str = "Parquet") -> Iterator[None]:
     """What DuckDB cannot read is an InputError."""
     import duckdb
 
@@ -100,4 +104,4 @@ def _readable(files: Sequence[File]) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{files[0].name} cannot be read as Parquet: {reason}") from None
+        raise InputError(f"{files[0].name} cannot be read as {what}: {reason}") from None

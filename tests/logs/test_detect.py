@@ -335,6 +335,15 @@ def test_parquet_tables(tmp_path):
     assert found == {"ours": "history", "part": "history", "flat": "table", "bare": "table"}
 
 
+def test_a_history_in_json_lines():
+    """JSON lines with all columns of the history and no other are a history; with fewer they are log lines."""
+    whole = dict.fromkeys(history.NAMES, "1")
+
+    assert sniff(json.dumps(whole).encode()) == Detected("history", "lines")
+    for other in ({k: v for k, v in whole.items() if k != "fell"}, whole | {"more": 1}):
+        assert sniff(json.dumps(other).encode()) == Detected("log-lines", "lines")
+
+
 def test_parquet_without_its_end(tmp_path):
     """A Parquet file that was cut is an error that says so."""
     path = tmp_path / "cut.parquet"
@@ -365,6 +374,8 @@ def test_a_format_that_the_user_says():
     assert taken_as(Detected("json-documents", "documents"), "dynamodb-stream", "x").shape == "documents"
     assert taken_as(Detected("json-documents", "documents"), "log-lines", "x").shape == "lines"
     assert taken_as(Detected("history", "parquet"), "table", "x") == Detected("table", "parquet")
+    assert taken_as(Detected("history", "lines"), "history", "x") == Detected("history", "lines")
+    assert taken_as(Detected("history", "lines"), "log-lines", "x") == Detected("log-lines", "lines")
     assert taken_as(detect.EMPTY, "csv", "x") == detect.EMPTY
     with pytest.raises(
         InputError, match="x is text, which --format history cannot read; allowed: dynamodb-stream, log-lin"

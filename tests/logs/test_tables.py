@@ -1,5 +1,6 @@
-"""Parquet becomes history rows: our own history as it is, a flat table by the mapping of a log line."""
+"""Our own history becomes history rows as it is, a flat table in Parquet by the mapping of a log line."""
 
+import json
 from datetime import datetime
 from decimal import Decimal
 
@@ -8,7 +9,7 @@ import pytest
 
 from fencinglab import history
 from fencinglab.errors import InputError
-from fencinglab.logs import tables
+from fencinglab.logs import detect, tables
 from fencinglab.logs.detect import Detected
 from fencinglab.logs.inputs import File
 from fencinglab.logs.mapping import MappingSpec, resolve
@@ -185,3 +186,38 @@ def test_a_history_of_other_types_is_an_input_error(con, parquet):
             con,
             parquet(f"select * exclude (worker) replace ('x' as token, 'accepted' as decision) from (select {ROW})"),
         )
+
+
+def test_a_history_in_json_lines_is_exact(con, tmp_path):
+    """JSON lines are read as they are: all digits, nobody apart from not known; a copy that files share is read once."""
+    first = {
+        "resource": "r",
+        "kind": "grant",
+        "decision": "accepted",
+        "token": 10**38 - 1,
+        "before_holder": "",
+        "source": "t:1",
+    }
+    second = {**first, "token": str(10**38 - 2), "before_holder": None, "at": "2026-03-02T09:00:00Z", "source": "t:2"}
+    path = tmp_path / "h.jsonl"
+    lines = [json.dumps(dict.fromkeys(history.NAMES) | row) for row in (first, second)]
+    path.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+    file = File("h", path, 0, "", 0, 3, 1, detect.detect(path, "h"))
+    found = tables.read_history(con, [file, file._replace(name="again")])
+
+    rows = con.execute('select token::varchar, before_holder, "at", source from history_rows').fetchall()
+    assert (file.detected, found.records) == (detect.Detected("history", "lines"), 2)
+    assert rows == [
+        ("9" * 38, "", None, "t:1"),
+        ("9" * 37 + "8", None, datetime(2026, 3, 2, 9), "t:2"),
+    ]
+
+
+def test_a_broken_history_in_json_lines_is_an_input_error(con, tmp_path):
+    """A line that is no JSON stops the reading with the file's name: a history is whole or it is none."""
+    path = tmp_path / "h.jsonl"
+    path.write_text(json.dumps(dict.fromkeys(history.NAMES, "1")) + "\n{oops\n", encoding="utf-8")
+    file = File("h", path, 0, "", 0, 2, 0, detect.detect(path, "h"))
+
+    with pytest.raises(InputError, match=r"^h cannot be read as a history in JSON lines: "):
+        tables.read_history(con, [file])

@@ -15,8 +15,7 @@ def acquire(world: World, event: Event) -> str:
     if worker.parted:
         return f"{who} does not reach the authority and is granted nothing"
     worker.terms.pop(name, None)
-    finished = [r for r in world.timeline.covered(name) if world.holds(r).terminal_version]
-    if finished and world.fix.terminal_once:
+    if finished := _finished(world, name):
         world.change(name, old, "grant", worker, None, "terminal")
         return f"{who} is refused: {finished[0]} is finished"
     new = grant(old, who, world.now + worker.skew, world.lease_length, world.fix.delay)
@@ -31,6 +30,12 @@ def acquire(world: World, event: Event) -> str:
     return f"{who} is refused: nobody is granted {old.holder}'s lease before {clock(old.expires_at + world.fix.delay)}"
 
 
+def _finished(world: World, lease: str) -> list[str]:
+    """The finished resources that keep a lease over them from being granted or renewed under the terminal rule."""
+    covered = world.timeline.covered(lease) if world.fix.terminal_once else ()
+    return [resource for resource in covered if world.holds(resource).terminal_version]
+
+
 def renew_(world: World, event: Event) -> str:
     """The worker asks for more time, because the timeline says so."""
     worker = world.workers[event.worker]
@@ -41,7 +46,8 @@ def renew_(world: World, event: Event) -> str:
 def _renew(world: World, worker: Worker, term: Term) -> str:
     term.renewed_at = world.now
     old = world.leases[term.lease]
-    new = renew(old, worker.name, term.token, world.now + worker.skew, world.lease_length)
+    finished = _finished(world, term.lease)
+    new = None if finished else renew(old, worker.name, term.token, world.now + worker.skew, world.lease_length)
     if worker.parted:
         why = "does not reach the authority to renew"
     elif new:
@@ -49,6 +55,7 @@ def _renew(world: World, worker: Worker, term: Term) -> str:
         return f"{worker.name} renews: its lease runs until {clock(new.expires_at)}"
     else:
         reason = "newer_token" if old.token > term.token else "expired" if old.holder else "not_held"
+        reason = "terminal" if finished else reason
         world.change(term.lease, old, "renew", worker, term.token, reason)
         why = "is refused the renewal"
         term.renewing = False
@@ -69,7 +76,8 @@ def release_(world: World, event: Event) -> str:
     old = world.leases[term.lease]
     new = release(old, worker.name, term.token)
     term.renewing = False
-    world.change(term.lease, new or old, "release", worker, term.token, "" if new else "newer_token")
+    reason = "" if new else "newer_token" if old.token > term.token else "not_held"
+    world.change(term.lease, new or old, "release", worker, term.token, reason)
     return f"{worker.name} {'releases its lease' if new else 'is refused: the lease is no longer its own'}"
 
 

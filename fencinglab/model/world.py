@@ -79,7 +79,7 @@ class Stored(NamedTuple):
     key: str
     content: str
     writer: str
-    token: int | None  # of its writer's grant
+    grant: int  # under which its writer acted; 0 = none
     line: int
     final: bool  # whether a finished resource pointed to other bytes under this key
 

@@ -202,12 +202,12 @@ def store(world: World, event: Event) -> str:
     if refused := _outside(world, event.but(value=""), kind="effect", token=None, fenced=False):
         return refused
     term = world.term(worker, resource)
-    token = term.token if term and worker.fenced else None
-    key = event.key or f"{resource}/{worker.name if token is None else token}"
+    own = term.token if term and worker.fenced else worker.name  # an old version knows no token
+    key = event.key or f"{resource}/{own}"
     content = {stored.key: stored.content for stored in world.stored}
     replaced = content.get(key, event.value)
     final = replaced != event.value and any(h.terminal_version and h.value == key for h in world.held.values())
-    world.stored.append(Stored(key, event.value, worker.name, token, event.line, final))
+    world.stored.append(Stored(key, event.value, worker.name, term.grant if term else 0, event.line, final))
     worker.stored[resource] = key
     over = "" if replaced == event.value else f" over {replaced}" + ", to which the finished job points" * final
     return f"{worker.name} stores {event.value} under {key}{over}"

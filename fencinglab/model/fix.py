@@ -88,6 +88,10 @@ FIXES = {
             guard="two-step-holder",
         ),
         Fix(
+            "terminal-once", "A finished resource is neither written nor granted again (`where status = …`).",
+            "A stale worker passes while its successor works, whose result is refused then.", terminal_once=True,
+        ),
+        Fix(
             "identity",
             "A write based on a state that has changed since is refused.",
             "A stale worker that reads the state again may write, and one that is early shuts the new holder out.",

@@ -26,6 +26,7 @@ HARMS = {
     "overlap": ("window", "the lease was granted while another's still ran"),
     "late": ("window", "a write was accepted after its lease had run out, with no newer grant"),
     "wasted": ("cost", "the newest holder's write was refused though it was no repetition"),
+    "misled": ("cost", "a holder was refused by its own success, whose reply had been lost"),
 }
 _ONCE = ("alert", "schedule", "retry", "effect")  # what others act upon each time that it is accepted
 
@@ -101,6 +102,7 @@ class _Life:
         self.last, self.tried = Counter[str](), Counter[str]()  # the last accepted, the newest that was tried
         self.lines = dict[str, int]()  # where either was set last
         self.given = Counter[tuple[str, str]]()
+        self.unheard = set[tuple[int, str, str]]()  # grant, kind and value of what was accepted and not answered
 
 
 def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
@@ -135,6 +137,8 @@ def _of_write(decision: Decision, accepted: bool, life: _Life) -> Iterator[str]:
     if not accepted:
         if not _stale(decision) and not decision.again:
             yield "wasted"
+        if _named(decision) in life.unheard and decision.row["reason"] != "duplicate":  # which to its sender is success
+            yield "misled"
         return
     if decision.grant < life.newest:
         yield "order"
@@ -153,11 +157,17 @@ def _remember(decision: Decision, accepted: bool, line: int, life: _Life) -> Non
         life.tried[kind] = max(life.tried[kind], tried)
         if accepted:
             life.last[kind] = decision.grant
+    if accepted and decision.row["outcome"] == "unknown":
+        life.unheard.add(_named(decision))
     life.newest = max(life.newest, decision.grant if accepted else 0)
 
 
 def _stale(decision: Decision) -> bool:
     return decision.grant < decision.newest
+
+
+def _named(decision: Decision) -> tuple[int, str, str]:
+    return decision.grant, _kind(decision), decision.value
 
 
 def _kind(decision: Decision) -> str:

@@ -18,7 +18,7 @@ FLOORS = (
         (
             "model.lease", "model.guard", "model.receiver", "model.fix", "model.event", "model.legal", "model.timeline",
             "model.rows", "model.world", "model.leasing", "model.writing", "model.happening", "model.replay",
-            "model.harm", "model.render", "model.facts", "model.shelf", "model.matrix", "model",
+            "model.harm", "model.judged", "model.render", "model.facts", "model.shelf", "model.matrix", "model",
         ),
         ("dynamodb.mock", "dynamodb.requests", "dynamodb.status", "dynamodb"),
         (
@@ -28,12 +28,19 @@ FLOORS = (
         ),
     ],
     [
-        ("explore",),
+        (
+            "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
+            "explore.run", "explore",
+        ),
         ("simulate",),
         ("drill",),
         ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.whatif", "audit"),
     ],
-    [("charts",)],
+    [
+        (
+            "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts",
+        ),
+    ],
     [("report", "screen", "page", "examine", "notebook", "files"), ("narrate",), ("compare",)],
     [("cli",)],
 )  # fmt: skip

@@ -1,0 +1,47 @@
+"""Hazards: what may go wrong beside pauses, delays and duplicates, each switched on by name and bounded."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fencinglab.errors import UsageError
+
+HAZARDS = {
+    "crash": "a worker crashes, forgets everything and starts again",
+    "lost-reply": "a reply is lost, and the sender sends the same mutation again",
+    "clock-skew": "a worker whose clock runs ahead takes a lease that still runs",
+    "release": "a holder gives its lease back before it ran out",
+    "ttl": "clean-up deletes the item, at any time, and the token counter with it",
+    "restore": "the authority comes back from a backup with an older token",
+    "unfenced-worker": "a worker goes on in a version that presents no token",
+}
+MOST = 9  # times that a hazard may happen in one run
+
+
+class Hazard(NamedTuple):
+    """A hazard and how often it may happen in one run."""
+
+    name: str
+    times: int = 1
+
+    def __str__(self) -> str:
+        return self.name if self.times == 1 else f"{self.name} x{self.times}"
+
+
+def chosen(given: Iterable[str]) -> tuple[Hazard, ...]:
+    """The hazards that the texts name, each `crash` or `crash=2`, in the order of HAZARDS; else a UsageError."""
+    found: dict[str, int] = {}
+    for text in given:
+        name, _, times = text.partition("=")
+        if name not in HAZARDS:
+            near = difflib.get_close_matches(name, HAZARDS, 1, 0.5) or HAZARDS
+            raise UsageError(f"--hazard {text}: `{name}` is no hazard; nearest: {', '.join(near)}")
+        if "=" in text and not re.fullmatch(f"[1-{MOST}]", times):
+            raise UsageError(
+                f"--hazard {text}: how often it may happen is 1 to {MOST}; leave the hazard out to switch it off"
+            )
+        found[name] = int(times or 1)
+    return tuple(Hazard(name, found[name]) for name in HAZARDS if name in found)

@@ -1,0 +1,111 @@
+"""What must always hold, what must be reachable so that a pass means something, and how a step is judged.
+
+The audit says the same of a recorded history (`audit/rules.sql`), the replay of one timeline (`model/harm.py`); tests
+hold the three together. A grant is known here by its place among all grants, not by its token.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Invariant(NamedTuple):
+    """What must hold in every order of events."""
+
+    name: str
+    group: str  # the class of the audit's rules: unsafe, window or cost
+    says: str
+    sometimes: tuple[str, ...]  # what must be reachable, else a pass is empty
+
+
+INVARIANTS = {
+    invariant.name: invariant
+    for invariant in (
+        Invariant("order", "unsafe", "accepted tokens never fall", ("two-grants", "overtaken")),
+        Invariant("ownership", "unsafe", "no stale write is accepted", ("two-grants", "arrived-stale")),
+        Invariant("terminal", "unsafe", "it is finished at most once", ("finish-again",)),
+        Invariant("final", "unsafe", "the final value is the newest owner's", ("two-grants", "rest")),
+        Invariant("alert-once", "unsafe", "an alert is raised at most once", ("alert-again",)),
+        Invariant("late", "window", "no late write is accepted", ("arrived-late",)),
+        Invariant("alert-possible", "cost", "an alert can still be raised", ("rest",)),
+        Invariant("can-finish", "cost", "the job can still finish", ("unheld",)),
+    )
+}
+ALERTING = ("alert-once", "alert-possible")  # nothing to say where the program raises no alert
+SOMETIMES = {
+    "two-grants": "two grants happened",
+    "rejected": "a write was rejected",
+    "one-lease-twice": "one lease wrote twice",
+    "overtaken": "an older write arrived after a newer one had been accepted",
+    "arrived-stale": "a write arrived after a newer grant",
+    "arrived-late": "a write arrived after its lease had run out",
+    "finish-again": "a finish arrived after one had been accepted",
+    "alert-again": "an alert arrived after one had been accepted",
+    "rest": "everything came to rest after the job was finished",
+    "unheld": "a lease ended before the job was finished",
+}
+
+
+class Effect(NamedTuple):
+    """What a step means to the invariants."""
+
+    what: str  # granted, unheld, checked, wrote, refused, deleted
+    grant: int = 0  # under which grant its writer acted
+    stale: bool = False  # there is a newer grant
+    late: bool = False  # its lease has run out and there is no newer grant
+    kind: str = ""  # of the mutation
+
+
+class Past(NamedTuple):
+    """What has happened since the item began to exist, as far as an invariant asks."""
+
+    last: int = 0  # the grant of the last accepted write
+    highest: int = 0  # the newest grant of an accepted write
+    tried: int = 0  # the newest grant of a write that arrived
+    finishes: int = 0  # capped at 2
+    alerts: int = 0  # capped at 2
+    fell: bool = False  # an older write was accepted after a newer one
+    stale: bool = False  # a write was accepted after a newer grant
+
+
+def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset[str]]:
+    """The past after the step, the invariants that the step broke, and which `sometimes` it was."""
+    what, grant, stale, late, kind = effect
+    if what == "deleted":
+        return Past(fell=past.fell, stale=past.stale), frozenset(), frozenset()
+    if what == "granted":
+        return past, frozenset(), frozenset(["two-grants"] if grant > 1 else [])
+    if what == "unheld":
+        return past, frozenset(), frozenset(["unheld"])
+    if what == "checked":
+        return past._replace(tried=max(past.tried, grant)), frozenset(), frozenset()
+    finishes, alerts = "finish" in kind, "alert" in kind
+    arrived = {
+        "overtaken": grant < past.highest,
+        "arrived-stale": stale,
+        "arrived-late": late,
+        "finish-again": finishes and past.finishes > 0,
+        "alert-again": alerts and past.alerts > 0,
+        "rejected": what == "refused",
+        "one-lease-twice": what == "wrote" and grant == past.last,
+    }
+    happened = frozenset(name for name, is_so in arrived.items() if is_so)
+    tried = max(past.tried, grant)
+    if what == "refused":
+        return past._replace(tried=tried), frozenset(), happened
+    names = {
+        "overtaken": "order", "arrived-stale": "ownership", "arrived-late": "late", "finish-again": "terminal",
+        "alert-again": "alert-once",
+    }  # fmt: skip
+    broken = frozenset(names[name] for name in happened if name in names)
+    after = Past(
+        grant, max(past.highest, grant), tried, min(past.finishes + finishes, 2), min(past.alerts + alerts, 2),
+        past.fell or grant < past.highest, past.stale or stale,
+    )  # fmt: skip
+    return after, broken, happened
+
+
+def at_rest(past: Past, finished: bool, alerting: bool) -> tuple[frozenset[str], frozenset[str]]:
+    """The invariants that are broken, and which `sometimes` it is, when nothing is to come any more."""
+    broken = {"final": past.last < past.tried, "alert-possible": alerting and finished and not past.alerts}
+    return frozenset(name for name, is_so in broken.items() if is_so), frozenset(["rest"] if finished else [])

@@ -216,6 +216,11 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
         if (name := mapping.get(role)) and streams.identity_tokens(con, sample, name):
             notes.append(f"`{name}` holds identities, not numbers: they protect identity, not order")
             mapping = replace(mapping, fields={k: v for k, v in mapping.fields.items() if k != role})
+    if (version := mapping.get("version")) and (stored := mapping.get("written_token")):
+        notes.append(
+            f"a write that raised `{version}` is taken to have stored `{stored}` itself: a client that raises the one "
+            "and leaves the other as it was would pass for the holder"
+        )
     streams.read(con, by_line, documents, mapping, sample, key, work)
     aside += _set_aside_records(con, [*all_files, *copies])
     [(records,)] = con.execute("select count(*) from stream").fetchall()

@@ -345,7 +345,7 @@ def test_bad_bytes_in_a_document_are_no_further_entry(tmp_path):
     log, rows = history(tmp_path, {"a.json": text})
 
     assert (log.entries.read, log.entries.set_aside, len(rows)) == (len(JOBS), 0, len(JOBS))
-    assert log.notes == ("1 lines hold bytes that are not UTF-8, read as U+FFFD",)
+    assert log.notes[-1] == "1 lines hold bytes that are not UTF-8, read as U+FFFD"
 
 
 # --------------------------------------------------------------------------- refusals

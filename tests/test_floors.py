@@ -18,7 +18,7 @@ FLOORS = (
         (
             "model.lease", "model.guard", "model.receiver", "model.fix", "model.event", "model.legal", "model.timeline",
             "model.rows", "model.world", "model.leasing", "model.writing", "model.happening", "model.replay",
-            "model.harm", "model.judged", "model.render", "model.facts", "model.shelf", "model.matrix", "model",
+            "model.harm", "model.judged", "model.render", "model.facts", "model.shelf", "model.matrix", "model.runbook", "model",
         ),
         ("dynamodb.mock", "dynamodb.requests", "dynamodb.status", "dynamodb"),
         (

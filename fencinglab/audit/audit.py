@@ -6,9 +6,9 @@ the user declared, come in as values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fencinglab import history
 from fencinglab.audit.rules import RULES, Rule
@@ -64,6 +64,17 @@ def judge(
         "select history.source, history.resource, verdicts.* exclude (row_id) from verdicts "
         "join history on history.rowid = verdicts.row_id order by verdicts.row_id"
     )
+
+
+def audit_rows(rows: Iterable[Mapping[str, Any]]) -> Audit:
+    """The audit of a history that is given as rows, such as a replay's; a column that a row does not have is null."""
+    import duckdb
+    import pandas
+
+    frame = pandas.DataFrame(list(rows), columns=list(history.NAMES))
+    with duckdb.connect() as con:
+        judge(con, history.read(con, frame))
+        return assess(con)
 
 
 class Declared(NamedTuple):

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fencinglab.model.event import MUTATIONS
+from fencinglab.model.render import content, orphans
 from fencinglab.model.replay import Run
 from fencinglab.model.world import Decision
 
-_ENDS = {"value": "value", "status": "status", "next_poll": "next poll", "retry": "retry decision", "alerts": "alerts"}
+_ENDS = {
+    "value": "value", "content": "content", "status": "status", "reason": "reason", "next_poll": "next poll",
+    "retry": "retry decision", "alerts": "alerts",
+}  # fmt: skip
 
 
 def facts(runs: Sequence[Run], companions: Sequence[Run] = ()) -> tuple[str, ...]:
@@ -38,12 +42,16 @@ def _ends(runs: Sequence[Run]) -> Iterator[str]:
                 yield from (
                     f"{run.fix.name} final {word}{of}: {text or 'none'}" for run, text in zip(runs, ends, strict=True)
                 )
+    if any(run.stored for run in runs):
+        yield from (f"{run.fix.name} orphan artifacts: {', '.join(orphans(run)) or 'none'}" for run in runs)
     if any(run.effects for run in runs):
         yield from (f"{run.fix.name} effects outside: {', '.join(run.effects) or 'none'}" for run in runs)
 
 
 def end(run: Run, resource: str, field: str) -> str:
-    """What the receiver holds in this field in the end; empty where that is nothing."""
+    """What the receiver holds in this field in the end, or the content that it points to; empty where that is nothing."""
+    if field == "content":
+        return content(run, resource)
     held = run.final.get(resource)
     found = getattr(held, field) if held else ""
     return ", ".join(found) if isinstance(found, tuple) else str(found)

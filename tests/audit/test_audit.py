@@ -74,6 +74,18 @@ def assessed(
     return found
 
 
+def test_rows_are_audited_as_they_are():
+    """Rows that were made elsewhere are judged without a log: a write with an older token is found, its absence holds."""
+    ordered = [
+        {"resource": "r", "kind": kind, "decision": "accepted", "writer": who, "token": token, "fenced": True,
+         "order_key": str(n).zfill(40), "order_scope": "s", "after_token": max(token, n), "after_holder": who}
+        for n, (kind, who, token) in enumerate([("grant", "a", 1), ("grant", "b", 2), ("write", "b", 2), ("write", "a", 1)])
+    ]  # fmt: skip
+
+    assert audit.audit_rows(ordered).of("token_went_back").broken == 1
+    assert audit.audit_rows(ordered[:3]).of("token_went_back").broken == 0
+
+
 # --- the status of a rule
 
 Expected = tuple[str, int, int, int, tuple[str, ...]]  # status, broken, cases, undecided, missing

@@ -62,6 +62,20 @@ def test_every_field_that_ends_otherwise_is_told():
     assert "fenced effects outside: receipt-mail, receipt-mail" in lines("external-e-mail", "fenced")
 
 
+def test_what_is_stored_is_told_beside_the_pointer():
+    """A pointer that stays tells nothing of the bytes behind it, so they are told too, and what nothing points to."""
+    assert lines("late-render-shared-key", "current-lease") == (
+        "current-lease final value: preview/image",
+        "current-lease final content: pixels-of-A",
+        "current-lease final status: COMPLETED",
+        "current-lease orphan artifacts: none",
+    )
+    told = lines("late-render-three-workers", "unfenced", "current-lease")
+    assert "unfenced final reason: unsupported-format" in told
+    assert "current-lease final reason: none" in told
+    assert "current-lease orphan artifacts: preview/42" in told
+
+
 def test_two_resources_are_told_apart():
     """Where there are two resources, a line says of which it is."""
     text = "title: t\nworkers: A\nresources: one, two\nfirst token: 1\nlease length: 60 s\n\nA acquires one\nA writes x to one\n"

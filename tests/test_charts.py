@@ -322,10 +322,11 @@ def test_renderer_gives_three_mimes():
     assert altair.renderers.active == "default"
     with altair.renderers.enable("default"):  # and as it was, afterwards
         charts.enable()
-        bundle = charts.tokens(story())._repr_mimebundle_()
+        bundle, more = charts.tokens(story())._repr_mimebundle_()
 
     assert altair.renderers.active == "default"
     assert set(bundle) == {"application/vnd.vegalite.v5+json", "image/png", "text/plain"}
     assert bundle["application/vnd.vegalite.v5+json"]["$schema"].endswith("/v5.json")
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert bundle["text/plain"].startswith("Fencing tokens of report-7")
+    assert more == {"image/png": {"alt": bundle["text/plain"]}}

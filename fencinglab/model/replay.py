@@ -72,9 +72,14 @@ class Run(NamedTuple):
     stored: tuple[Stored, ...]  # what was stored beside the receiver, in order
 
     @property
+    def told(self) -> tuple[Step, ...]:
+        """All steps, those afterwards too."""
+        return (*self.steps, *self.afterwards)
+
+    @property
     def decisions(self) -> tuple[Decision, ...]:
         """All decisions, in the order in which they were made."""
-        return tuple(decision for step in (*self.steps, *self.afterwards) for decision in step.decisions)
+        return tuple(decision for step in self.told for decision in step.decisions)
 
     @property
     def rows(self) -> list[Row]:

@@ -30,6 +30,12 @@ def clock(second: int) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"{minutes:02}:{seconds:02}"
 
 
+def elapsed(at: datetime) -> str:
+    """The time as it is printed, from second 0; a clock that runs behind may show one before."""
+    second = round((at - BASE).total_seconds())
+    return clock(second) if second >= 0 else f"-{clock(-second)}"
+
+
 def row(number: int, scope: str, before: State, after: State, known: Row) -> Row:
     """A row with every column: its place in the order, both sides, what else is known; KeyError for another name."""
     sides = {f"before_{k}": v for k, v in _side(before).items()} | {f"after_{k}": v for k, v in _side(after).items()}

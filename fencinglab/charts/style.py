@@ -1,0 +1,128 @@
+"""What all charts share: colours, marks, widths, how a token is written, and the frame around what is drawn.
+
+Colours are those of Okabe and Ito, which colour-blind readers tell apart; each stands with a shape of its own, the same
+in every chart. JupyterLab draws Vega-Lite 5: nothing here needs a later one.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import altair
+
+from fencinglab.inert import inert
+from fencinglab.model.rows import elapsed
+
+Row = Mapping[str, Any]
+Chart = altair.LayerChart
+Layers = list[altair.Chart]
+
+BLUE, VERMILLION, SKY, PURPLE = "#0072b2", "#d55e00", "#56b4e9", "#aa3377"
+# Neutral colours, each for one purpose, so that a page can replace them in dark mode.
+INK, MUTED, GREY, PALE, RULE, PAPER = "#1f2328", "#59636e", "#7d8590", "#b9c0c8", "#e3e6ea", "#ffffff"
+
+WIDTH = 640  # of the plot, pixels: charts with the container's width come out blank in saved notebooks
+DIGITS = 12  # tokens up to this length are written in full
+NONE_SEEN = "none seen"  # the place of mutations whose token is not known, or that presented none
+
+
+class Mark(NamedTuple):
+    """How one kind of mutation is drawn."""
+
+    word: str
+    shape: str
+    fill: str
+    stroke: str
+
+
+MARKS = (
+    Mark("accepted", "circle", BLUE, BLUE),
+    Mark("refused", "M-1,-1L1,1M-1,1L1,-1", "transparent", VERMILLION),
+    Mark("finished", "square", GREY, GREY),
+    Mark("not decided", "circle", PAPER, INK),
+    Mark("broke a rule", "circle", "transparent", PURPLE),  # a ring around one of the others
+)
+ACCEPTED, REFUSED, FINISHED, OPEN, BROKEN = (mark.word for mark in MARKS)
+
+_STYLE = {
+    "font": "Helvetica, Arial, sans-serif",
+    "view": {"stroke": None},
+    "title": {
+        "anchor": "start", "frame": "group", "offset": 14, "limit": WIDTH + 20, "color": INK, "fontSize": 13,
+        "fontWeight": 600, "subtitleColor": MUTED, "subtitleFontSize": 11, "subtitlePadding": 4,
+    },
+    "axis": {
+        "labelColor": MUTED, "titleColor": MUTED, "domainColor": GREY, "tickColor": GREY, "gridColor": RULE,
+        "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "titlePadding": 8,
+    },
+    "legend": {"labelColor": INK, "labelFontSize": 11, "labelLimit": 220, "offset": 10, "symbolSize": 110},
+}  # fmt: skip
+
+
+# --------------------------------------------------------------------------- tokens and times as they are written
+
+
+def integer(token: object) -> int | None:
+    """A token as a report or a history writes it (a number, or text where it is long), exact."""
+    return None if token is None else int(str(token))
+
+
+def levels(seen: Iterable[str]) -> list[str]:
+    """The distinct tokens, highest first, and last the lane of those that are not known."""
+    return sorted(set(seen), key=lambda token: -1 if token == NONE_SEEN else int(token), reverse=True)
+
+
+def labels(tokens: Sequence[str]) -> tuple[dict[str, str], str]:
+    """{token: label}, exact, and the leading digits that the labels leave out because all long tokens share them."""
+    digits = [token for token in tokens if token != NONE_SEEN]
+    longest, shortest = max(map(len, digits), default=0), min(map(len, digits), default=0)
+    common = next((n for n in range(shortest - 4) if len({d[: n + 1] for d in digits}) > 1), max(0, shortest - 4))
+    if longest <= DIGITS or longest != shortest or common < 4:
+        return {token: token for token in tokens}, ""
+    return {token: token if token == NONE_SEEN else "…" + token[common:] for token in tokens}, digits[0][:common]
+
+
+def moment(row: Row, field: str = "at") -> str:
+    """A time of the row as text: from second 0 where it is of a replay, else UTC; empty = not known."""
+    at = row.get(field)
+    if isinstance(at, datetime):
+        return elapsed(at) if row.get("clock") else f"{at.isoformat()}Z"
+    return inert(at or "", 60)
+
+
+# --------------------------------------------------------------------------- layers and frames
+
+
+def layer(rows: Sequence[Row]) -> altair.Chart:
+    """A layer with these rows in it."""
+    return altair.Chart(altair.InlineData(values=[dict(row) for row in rows]))
+
+
+def by_mark(present: Sequence[str]) -> dict[str, Any]:
+    """Shape, fill and stroke by the kind of mark, with one legend of the kinds present."""
+    legend = altair.Legend(title=None, orient="bottom", direction="horizontal", values=present, symbolStrokeWidth=2)
+
+    def channel(kind: Any, field: str) -> Any:
+        scale = altair.Scale(domain=[mark.word for mark in MARKS], range=[getattr(mark, field) for mark in MARKS])
+        return kind("mark:N", scale=scale, legend=legend)
+
+    channels = {"shape": altair.Shape, "fill": altair.Fill, "stroke": altair.Stroke}
+    return {field: channel(kind, field) for field, kind in channels.items()}
+
+
+def heading(title: str, subtitle: Sequence[str] = ()) -> altair.Title:
+    """A title in lines that fit the width."""
+    return altair.Title(textwrap.wrap(inert(title, 170), 86) or [""], subtitle=[*subtitle])
+
+
+def whole(told: str) -> dict[str, Any]:
+    """What the outermost chart is given: the style, and the words for those who do not see it."""
+    return {"background": PAPER, "padding": 12, "description": told, "config": _STYLE}
+
+
+def framed(layers: Sequence[altair.Chart], title: str, subtitle: Sequence[str], told: str, height: int) -> Chart:
+    """The layers as one chart of the fixed width."""
+    return Chart(layer=[*layers], width=WIDTH, height=height, title=heading(title, subtitle), **whole(told))

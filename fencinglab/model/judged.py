@@ -1,0 +1,27 @@
+"""The history of a run with what the replay knows of each row beside it: what charts draw."""
+
+from __future__ import annotations
+
+from fencinglab.model.harm import unsafe
+from fencinglab.model.replay import Run
+from fencinglab.model.rows import Row, elapsed
+
+_ASKED = ("grant", "renew", "release")  # of the authority: it does no harm by itself
+
+
+def judged(run: Run) -> list[Row]:
+    """The rows of the history in order, each with six columns more.
+
+    `step` is its place in the order from 1, `event` the number of the event that made it (what is tried afterwards
+    counts on), `clock` its time as a replay prints it, `broken` whether it was accepted in a line in which something
+    unsafe was done, `harm` what that was (the worst; null = nothing), `undecided` is never true.
+    """
+    says = {line: harm.says for harm in reversed(unsafe(run)) for line in harm.lines}
+    rows: list[Row] = []
+    for number, step in enumerate(run.told, 1):
+        for row in (decision.row for decision in step.decisions):
+            harmed = row["decision"] == "accepted" and row["kind"] not in _ASKED
+            harm = says.get(step.event.line) if harmed else None
+            place = {"step": len(rows) + 1, "event": number, "clock": elapsed(row["at"])}
+            rows.append(row | place | {"broken": harm is not None, "harm": harm, "undecided": False})
+    return rows

@@ -14,6 +14,7 @@ from fencinglab.model.timeline import Timeline
 WORDS = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_./:-]{0,7}", fullmatch=True)
 NAMES = st.lists(WORDS, min_size=1, max_size=3, unique=True).map(tuple)
 SENTENCES = st.lists(st.from_regex(r"[!-~]{1,9}", fullmatch=True), min_size=1, max_size=6).map(" ".join)
+ADDRESSES = WORDS.map(lambda word: (f"https://example.org/{word}",))
 
 
 @st.composite
@@ -50,6 +51,8 @@ def timelines(draw: st.DrawFn, size: int = 25) -> Timeline:
         name="drawn", title=draw(SENTENCES), workers=workers, resources=resources, leases=leases,
         first_token=draw(st.integers(1, 10**20)), lease_length=draw(st.integers(1, 100)),
         fixes=draw(st.lists(st.sampled_from(sorted(FIXES)), max_size=3, unique=True).map(tuple)),
+        in_place=draw(st.sampled_from(["", *FIXES])), sources=draw(st.one_of(st.just(()), ADDRESSES)),
+        assumed=draw(st.one_of(st.just(""), SENTENCES)),
         also=draw(st.one_of(st.just(()), NAMES)), shows=draw(st.one_of(st.just(""), SENTENCES)),
         events=tuple(told[: len(told) - after]), afterwards=tuple(told[len(told) - after :]),
     )  # fmt: skip

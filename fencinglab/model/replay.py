@@ -92,6 +92,7 @@ def replay(timeline: Timeline, fix: Fix) -> Run:
 
     Steps and harms are told by line; of a timeline that was built and not read, read what `str` gives first.
     """
+    fix = timeline.tried(fix)
     world = World(timeline, fix)
     steps = tuple(_step(world, event) for event in timeline.events)
     final, effects, stored = dict(world.held), tuple(world.effects), tuple(world.stored)

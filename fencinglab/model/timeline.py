@@ -11,10 +11,11 @@
     lease expires
     ...
 
-A `#` begins a comment. Four more header lines may stand: `leases` (where a lease is not simply that of a resource:
-then each covers all resources), `fixes` (which ones tell the story best), `also` (a timeline with the same events in
-another order) and `shows` (what to look for). Events below a line `afterwards:` are tried after the end: they belong
-to the history and change neither the final value nor the harms.
+A `#` begins a comment. More header lines may stand: `leases` (where a lease is not simply that of a resource: then
+each covers all resources), `fixes` (which ones tell the story best), `also` (a timeline with the same events in another
+order) and `shows` (what to look for); of what has really happened, `in place` (the fix that was there: others are tried
+beside it), `source` (where it is told) and `assumed` (what was filled in). Events below a line `afterwards:` are tried
+after the end: they belong to the history and change neither the final value nor the harms.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import PurePath
 from fencinglab.errors import InputError
 from fencinglab.model import event, fix, legal
 from fencinglab.model.event import WORD, Event
+from fencinglab.model.fix import Fix
 
 _REQUIRED = {
     "title": "title: What this order of events shows",
@@ -35,7 +37,8 @@ _REQUIRED = {
     "first token": "first token: 1",
     "lease length": "lease length: 60 s",
 }
-_KEYS = (*_REQUIRED, "leases", "fixes", "also", "shows")
+_KEYS = (*_REQUIRED, "leases", "in place", "fixes", "also", "shows", "source", "assumed")
+_PROSE = ("title", "shows", "assumed")  # a `#` in it is no comment
 _AFTERWARDS = "afterwards:"
 _HEADER = re.compile(r"([a-z][a-z ]*):(?: (.*))?")
 
@@ -56,6 +59,9 @@ class Timeline:
     also: tuple[str, ...] = ()
     shows: str = ""
     afterwards: tuple[Event, ...] = ()  # tried when the final value has been taken
+    in_place: str = ""  # the fix that was there
+    sources: tuple[str, ...] = ()  # addresses
+    assumed: str = ""
 
     def every_lease(self) -> tuple[str, ...]:
         """The leases by name."""
@@ -64,6 +70,12 @@ class Timeline:
     def covered(self, lease: str) -> tuple[str, ...]:
         """The resources that the holder of the lease may write."""
         return (lease,) if lease in self.resources else self.resources
+
+    def tried(self, chosen: Fix) -> Fix:
+        """The fix beside what was in place: a measure that it does not take itself stays as it was."""
+        there = fix.named(self.in_place) if self.in_place else chosen
+        own = Fix._field_defaults
+        return chosen._replace(**{name: getattr(there, name) for name in own if getattr(chosen, name) == own[name]})
 
     def __str__(self) -> str:
         """The timeline as text, ready to be read again."""
@@ -74,9 +86,12 @@ class Timeline:
             "first token": str(self.first_token),
             "lease length": f"{self.lease_length} s",
             "leases": ", ".join(self.leases),
+            "in place": self.in_place,
             "fixes": ", ".join(self.fixes),
             "also": ", ".join(self.also),
             "shows": self.shows,
+            "source": ", ".join(self.sources),
+            "assumed": self.assumed,
         }
         lines = [f"{key}: {value}" for key, value in header.items() if value]
         tried = [_AFTERWARDS, *map(str, self.afterwards)] if self.afterwards else []
@@ -99,7 +114,7 @@ def parse(text: str, file: str = "given.timeline") -> Timeline:
             key = _key(found[1], place)
             if key in header:
                 raise InputError(f"{place}: `{key}` stands in line {header[key][0]} already; keep one")
-            header[key] = (number, found[2] or "" if key in ("title", "shows") else _bare(found[2] or ""))
+            header[key] = (number, found[2] or "" if key in _PROSE else _bare(found[2] or ""))
         elif line == _AFTERWARDS and tried is None:
             tried = []
         elif bare := _bare(line):
@@ -152,11 +167,14 @@ def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: lis
             )
         return int(found[1])
 
-    for name in names("fixes"):
-        try:
-            fix.named(name)
-        except InputError as error:
-            raise InputError(f"{place('fixes')}: {error}") from None
+    for key in ("fixes", "in place"):
+        for name in names(key):
+            try:
+                fix.named(name)
+            except InputError as error:
+                raise InputError(f"{place(key)}: {error}") from None
+    if len(names("in place")) > 1:
+        raise InputError(f"{place('in place')}: one fix was in place; name it, or leave the line out")
     timeline = Timeline(
         name=PurePath(file).name.removesuffix(".timeline"),
         title=header["title"][1],
@@ -170,6 +188,9 @@ def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: lis
         fixes=names("fixes"),
         also=names("also"),
         shows=header.get("shows", (0, ""))[1],
+        in_place=next(iter(names("in place")), ""),
+        sources=names("source"),
+        assumed=header.get("assumed", (0, ""))[1],
     )
     if not events:
         raise InputError(f"{file}: there are no events; nearest legal event: `{timeline.workers[0]} acquires`")

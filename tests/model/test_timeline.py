@@ -10,6 +10,7 @@ from timelines import timelines
 
 from fencinglab.errors import InputError
 from fencinglab.model.event import Event
+from fencinglab.model.fix import FIXES
 from fencinglab.model.timeline import Timeline, parse
 
 HEADER = """\
@@ -76,7 +77,29 @@ def test_what_comes_afterwards_stands_apart():
     assert str(timeline).endswith("A acquires\nA writes x\nafterwards:\nA writes x\n")
 
 
+def test_what_has_happened_says_where_it_is_told():
+    """Sources, what is assumed and what was in place are read from the header and printed in it; `#` is text there."""
+    more = "in place: identity\nsource: https://a.b/c/1, https://a.b/d\nassumed: times, and # 3\n"
+    timeline = parse(TEXT.replace("first", more + "first"))
+
+    assert (timeline.in_place, timeline.assumed) == ("identity", "times, and # 3")
+    assert timeline.sources == ("https://a.b/c/1", "https://a.b/d")
+    assert parse(str(timeline)) == timeline
+
+
+def test_a_fix_is_tried_beside_what_was_in_place():
+    """A measure that the fix does not take stays as it was; its own replaces what was there; it keeps its name."""
+    there = parse(TEXT.replace("first", "in place: holder-id\nfirst"))
+
+    assert there.tried(FIXES["longer-lease"])[:3] == FIXES["longer-lease"][:3]
+    assert there.tried(FIXES["longer-lease"])[3:] == FIXES["holder-id"]._replace(times=5)[3:]
+    assert there.tried(FIXES["fenced"])[3:] == FIXES["holder-id"]._replace(guard="at-or-above")[3:]
+    assert parse(TEXT).tried(FIXES["fenced"]) == FIXES["fenced"]
+
+
 WRONG = {
+    "two fixes in place": (TEXT.replace("first", "in place: fenced, holder\nfirst"), r"f:4: one fix was in place; name it, or leave the line out"),
+    "no fix in place": (TEXT.replace("first", "in place: fence\nfirst"), r"f:4: `fence` is no fix; nearest: fenced, .*"),
     "no event of the language": (TEXT + "A rites x\n", r"f:9: expected an event and found `A rites x`; nearest: `A writes x`"),
     "an event that can never happen": (TEXT + "B writes x\n", r"f:9: `B writes x`: B has acquired no lease before; nearest legal event: `B acquires`"),
     "one afterwards that can never happen": (TEXT + "afterwards:\nB resumes\n", r"f:10: `B resumes`: B is not paused; nearest legal event: `B pauses`"),

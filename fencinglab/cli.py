@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import fencinglab
 from fencinglab.errors import FencinglabError, UsageError
 from fencinglab.inert import inert
+
+if TYPE_CHECKING:
+    from fencinglab.model.replay import Run
 
 EXITS = "exit codes: 0 nothing unsafe and everything decided, 1 violated, 2 unusable input or usage, 3 inconclusive"
 
@@ -84,7 +88,9 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     replay.add_argument("timeline", nargs="?", metavar="NAME-or-FILE", help="a timeline by name, or a file of your own")
     replay.add_argument("--fix", action="append", metavar="NAME", help="a fix to try; may be given often")
-    replay.add_argument("--out", metavar="DIR", help="write trace.csv, comparison.csv, replay.json and the histories")
+    replay.add_argument(
+        "--out", metavar="DIR", help="write trace.csv, comparison.csv, replay.json, the histories and the chart"
+    )
     return top
 
 
@@ -125,10 +131,24 @@ def _replay(options: argparse.Namespace) -> int:
     runs = [replay(timeline, f) for f in fixes]
     sys.stdout.write(narrate.story(runs, companions))
     if options.out:
-        written = output.place(narrate.contents(runs, companions), Path(options.out))
+        drawn = _drawn(runs)
+        written = output.place({**narrate.contents(runs, companions), **drawn}, Path(options.out))
         print("Written: " + ", ".join(str(path) for path in written))
+        if not drawn:
+            print("No charts: they need the set-up; type `python3 lab.py --version` once, then this again.")
     sys.stdout.flush()
     return 0
+
+
+def _drawn(runs: Sequence[Run]) -> dict[str, bytes | str]:
+    """The lanes of the runs as files by name; none where the libraries that draw are not installed."""
+    if not (find_spec("altair") and find_spec("vl_convert")):
+        return {}
+    from fencinglab import charts
+    from fencinglab.model.judged import judged
+
+    alone = charts.lanes(judged(runs[0]), runs[0].told) if len(runs) == 1 else None
+    return charts.files(alone or charts.multiples(runs), "lanes")
 
 
 def _audit(options: argparse.Namespace, words: Sequence[str]) -> int:

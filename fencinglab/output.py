@@ -16,8 +16,8 @@ from fencinglab.inert import inert
 LONGEST = 32_000  # characters of a cell; a spreadsheet takes 32,767
 
 
-def place(contents: Mapping[str, str | Iterable[str]], out: Path) -> list[Path]:
-    """Write the files, each a text or its parts, beside their places first, then move each in one step.
+def place(contents: Mapping[str, bytes | str | Iterable[str]], out: Path) -> list[Path]:
+    """Write the files, each bytes, a text or its parts, beside their places first, then move each in one step.
 
     Returns the paths. A folder that cannot be written is a UsageError.
     """
@@ -30,6 +30,9 @@ def place(contents: Mapping[str, str | Iterable[str]], out: Path) -> list[Path]:
         for name, content in contents.items():
             staged = staging / name
             staged.parent.mkdir(exist_ok=True)
+            if isinstance(content, bytes):
+                staged.write_bytes(content)
+                continue
             with staged.open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines([content] if isinstance(content, str) else content)
         for name in contents:

@@ -70,7 +70,8 @@ def test_files_are_written(tmp_path, monkeypatch, capsys):
         )
 
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "Written: out/trace.csv, out/comparison.csv, out/replay.json, out/history/unfenced.jsonl, out/history/fenced.jsonl"
+        "Written: out/trace.csv, out/comparison.csv, out/replay.json, out/history/unfenced.jsonl, out/history/fenced.jsonl, "
+        "out/lanes.png, out/lanes.svg, out/lanes.html"
     )
     assert found[0] == found[1]
     assert json.loads(found[0]["out/replay.json"])["facts"] == FACTS.splitlines()
@@ -144,11 +145,42 @@ def test_a_bare_python_is_enough(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.timeline"]
 
 
+def test_charts_need_the_set_up_and_say_so(tmp_path):
+    """Without the libraries that draw, --out writes all other files and says in one line what the charts need."""
+    python = getattr(sys, "_base_executable", sys.executable)
+    script = "import sys; sys.path[0] = sys.argv.pop(1); from fencinglab.cli import main; sys.exit(main())"
+    command = [python, "-I", "-S", "-c", script, str(ROOT), "replay", "report-generation", "--out", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
+    last = done.stdout.splitlines()[-1]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert last.startswith("No charts: they need the set-up; type `") and len(last) <= 100
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_file()) == [
+        "comparison.csv",
+        "replay.json",
+        "trace.csv",
+    ]
+
+
+@pytest.mark.parametrize("fixes", [["fenced"], ["fenced", "unfenced"]], ids=["alone", "side by side"])
+def test_charts_are_written(tmp_path, monkeypatch, capsys, fixes):
+    """With them, --out writes the lanes as PNG, SVG and one page that asks nobody for anything."""
+    monkeypatch.chdir(tmp_path)
+    chosen = [word for fix in fixes for word in ("--fix", fix)]
+    assert cli.main(["replay", "report-generation", *chosen, "--out", "out"]) == 0
+    png, svg, page = (Path("out", f"lanes.{ending}") for ending in ("png", "svg", "html"))
+
+    assert "lanes.png, out/lanes.svg, out/lanes.html" in capsys.readouterr().out
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert all(text in svg.read_text(encoding="utf-8") for text in ("authority", "receiver", "lease 42", "refused"))
+    assert "<script src" not in page.read_text(encoding="utf-8") and "<link" not in page.read_text(encoding="utf-8")
+    assert '"editor": false' in page.read_text(encoding="utf-8")
+
+
 def test_a_replay_loads_the_standard_library_only():
-    """A replay, its files included, loads no library but Python's own."""
+    """A replay loads no library but Python's own."""
     script = (
-        "import sys; old = {*sys.modules}\nfrom fencinglab import cli\n"
-        "import tempfile\nwith tempfile.TemporaryDirectory() as out: cli.main(['replay', 'report-generation', '--out', out])\n"
+        "import sys; old = {*sys.modules}\nfrom fencinglab import cli\ncli.main(['replay', 'report-generation'])\n"
         "print(*({*sys.modules} - old))"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}

@@ -11,13 +11,13 @@ from fencinglab.output import place, table
 
 
 def test_files_are_placed_by_name(tmp_path):
-    """Texts and texts in parts are written below the folder, which is made where it is missing."""
-    paths = place({"a.txt": "x\n", "in/b.txt": ["y", "\n"]}, tmp_path / "new" / "out")
+    """Texts, texts in parts and bytes are written below the folder, which is made where it is missing."""
+    paths = place({"a.txt": "x\n", "in/b.txt": ["y", "\n"], "c.bin": b"\xff"}, tmp_path / "new" / "out")
 
-    assert [(path.relative_to(tmp_path).as_posix(), path.read_text()) for path in paths] == [
-        ("new/out/a.txt", "x\n"), ("new/out/in/b.txt", "y\n")
+    assert [(path.relative_to(tmp_path).as_posix(), path.read_bytes()) for path in paths] == [
+        ("new/out/a.txt", b"x\n"), ("new/out/in/b.txt", b"y\n"), ("new/out/c.bin", b"\xff")
     ]  # fmt: skip
-    assert sorted(path.name for path in (tmp_path / "new" / "out").iterdir()) == ["a.txt", "in"]
+    assert sorted(path.name for path in (tmp_path / "new" / "out").iterdir()) == ["a.txt", "c.bin", "in"]
 
 
 def test_a_slip_leaves_what_was_there(tmp_path):

@@ -6,7 +6,7 @@ held which lease when and what each sent, `multiples` the lanes of one order of 
 
 from fencinglab.charts.actors import lanes, multiples
 from fencinglab.charts.held import NAMED, WINDOW, tokens, window
-from fencinglab.charts.picture import enable, html, png, svg
+from fencinglab.charts.picture import enable, files, html, png, svg
 from fencinglab.charts.refused import REJECTIONS, rejections
 from fencinglab.charts.style import (
     BLUE,
@@ -29,6 +29,6 @@ from fencinglab.charts.style import (
 
 __all__ = (
     "BLUE", "BROKEN", "GREY", "INK", "MARKS", "MUTED", "NAMED", "NONE_SEEN", "PALE", "PAPER", "PURPLE", "REJECTIONS",
-    "RULE", "SKY", "VERMILLION", "WIDTH", "WINDOW", "Chart", "Row", "enable", "html", "lanes", "multiples", "png",
-    "rejections", "svg", "tokens", "window",
+    "RULE", "SKY", "VERMILLION", "WIDTH", "WINDOW", "Chart", "Row", "enable", "files", "html", "lanes", "multiples",
+    "png", "rejections", "svg", "tokens", "window",
 )  # fmt: skip

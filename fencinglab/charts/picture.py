@@ -31,6 +31,11 @@ def html(chart: altair.TopLevelMixin) -> str:
     return str(chart.to_html(inline=True, embed_options=_MENU))
 
 
+def files(chart: altair.TopLevelMixin, name: str) -> dict[str, bytes | str]:
+    """The chart as files of that name: a PNG and an SVG picture, and an interactive HTML page."""
+    return {f"{name}.png": png(chart), f"{name}.svg": svg(chart), f"{name}.html": html(chart)}
+
+
 def enable() -> None:
     """Let this notebook show charts live, when saved, on code hosts and in HTML: three mime types for each."""
     altair.renderers.register("fencinglab", _mimes)

@@ -20,7 +20,10 @@ FLOORS = (
             "model.rows", "model.world", "model.leasing", "model.writing", "model.happening", "model.replay",
             "model.harm", "model.judged", "model.render", "model.facts", "model.shelf", "model.matrix", "model.runbook", "model",
         ),
-        ("dynamodb.mock", "dynamodb.requests", "dynamodb.status", "dynamodb"),
+        (
+            "dynamodb.mock", "dynamodb.expression", "dynamodb.requests", "dynamodb.parse", "dynamodb.shelf",
+            "dynamodb.sending", "dynamodb.status", "dynamodb.poller", "dynamodb",
+        ),
         (
             "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",
             "logs.unwrap", "logs.streams", "logs.carry", "logs.cells", "logs.mutations", "logs.lines", "logs.tables",

@@ -73,13 +73,16 @@ def test_lock_names_no_address():
 
 
 def test_wheel_holds_the_package_data(wheel):
-    """The wheel holds every file of the package, py.typed, SQL and templates included, the timelines, and nothing else."""
+    """The wheel holds every file of the package, its timelines and request files, and nothing else."""
     built = {name for name in wheel.namelist() if ".dist-info/" not in name}
     files = [path for path in (ROOT / "fencinglab").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 
-    timelines = {f"fencinglab/timelines/{path.name}" for path in (ROOT / "data" / "timelines").iterdir()}
+    beside = {
+        f"fencinglab/{path.relative_to(ROOT / 'data').as_posix()}"
+        for folder in ("timelines", "requests") for path in (ROOT / "data" / folder).iterdir()
+    }  # fmt: skip
 
-    assert built == {path.relative_to(ROOT).as_posix() for path in files} | timelines
+    assert built == {path.relative_to(ROOT).as_posix() for path in files} | beside
     assert {"fencinglab/py.typed", "fencinglab/audit/rules.sql"} <= built
 
 

@@ -1,0 +1,42 @@
+"""What an expression of DynamoDB names: attributes, placeholders, and the parts of a condition that all must hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_WORD = re.compile(r"(?P<name>[#A-Za-z_]\w*)(?P<call>\s*\()?|(?P<value>:\w+)|(?P<rest>\.\s*[#\w]+|\[\d+\])")
+_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
+_CONJUNCT = re.compile(r"\bAND\b", re.IGNORECASE)
+
+
+def attributes(expression: str, names: Mapping[str, str]) -> set[str]:
+    """The top-level attributes that an expression looks at, `#names` replaced; keywords and functions apart."""
+    found = {m["name"] for m in _WORD.finditer(expression) if m["name"] and not m["call"]}
+    return {names.get(name, name) for name in found if name.upper() not in _KEYWORDS}
+
+
+def placeholders(expression: str) -> set[str]:
+    """The `:values` and `#names` that an expression uses."""
+    return set(re.findall(r"[:#]\w+", expression))
+
+
+def conjuncts(condition: str) -> tuple[str, ...]:
+    """The parts of a condition that its outermost ANDs join, in their order; one part where there is none."""
+    parts, depth, begin, between = [], 0, 0, False
+    for match in re.finditer(r"[()]|\b(?:AND|OR|BETWEEN)\b", condition, re.IGNORECASE):
+        word = match[0].upper()
+        if word in "()":
+            depth += 1 if word == "(" else -1
+        elif depth:
+            continue
+        elif word == "BETWEEN":
+            between = True
+        elif word == "OR":
+            return (condition.strip(),)
+        elif between:
+            between = False  # the AND of BETWEEN a AND b
+        else:
+            parts.append(condition[begin : match.start()].strip())
+            begin = match.end()
+    return (*parts, condition[begin:].strip())

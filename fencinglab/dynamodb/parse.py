@@ -1,0 +1,273 @@
+"""A request file read from JSON, and refused in one sentence where it cannot be meant.
+
+Here is checked what the file alone shows: its names, its placeholders, its program, the shape of each request as the
+AWS CLI checks it. `refused` asks a mock of its own about the rest, such as reserved words and overlapping paths.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from fencinglab.dynamodb import expression
+from fencinglab.dynamodb.requests import (
+    ACTIONS,
+    BOUND,
+    FILE,
+    HAZARDS,
+    INVARIANTS,
+    READ,
+    Claims,
+    Item,
+    Operation,
+    Requests,
+    Use,
+    names_in,
+    typed,
+)  # fmt: skip
+from fencinglab.errors import InputError
+from fencinglab.history import KINDS
+
+_EXPRESSIONS = ("UpdateExpression", "ConditionExpression", "ProjectionExpression")
+_NEEDED = ("table", "start", "operations", "program", "map")
+_MEMBERS = ("Update", "Put", "Delete", "ConditionCheck")  # of a TransactItems entry
+
+
+def parse(text: str, name: str) -> Requests:
+    """The request file in this text; `name` is how its errors call it."""
+    try:
+        raw = json.loads(text, parse_float=Decimal)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}: not JSON (line {error.lineno}: {error.msg}); a request file is one object") from None
+    _object(raw, name, "the file")
+    _only(name, "the file", raw, FILE)
+    for needed in _NEEDED:
+        if needed not in raw:
+            raise InputError(f"{name}: `{needed}` is missing ({FILE[needed]})")
+    tables = _tables(raw["table"], name)
+    start = tuple(_start(one, tables, name) for one in _listed(raw["start"]))
+    given = _object(raw.get("given", {}), name, "`given`")
+    for clash in given.keys() & {*BOUND}:
+        raise InputError(f"{name}: `given` has `{clash}`, which a run binds by itself; choose another name")
+    operations = {
+        operation: _operation(operation, one, tables, name)
+        for operation, one in _object(raw["operations"], name, "`operations`").items()
+    }
+    creates = _named_operations(raw.get("creates", []), "creates", operations, name)
+    program = _program(raw["program"], operations, creates, name)
+    grants = [use.operation for use in program if operations[use.operation].kind == "grant"]
+    mapped = _object(raw["map"], name, "`map`")
+    token = raw.get("token") or f"${grants[0] if grants else 'acquire'}.{mapped.get('token', 'fencingToken')}"
+    file = Requests(
+        name, raw.get("says", ""), tables, start, operations, creates, program, token, dict(mapped),
+        tuple(raw.get("terminal", ())), given, _claims(raw.get("claims", {}), name),
+    )  # fmt: skip
+    _check_placeholders(file)
+    return file
+
+
+def inputs(one: Operation) -> list[tuple[str, dict[str, Any]]]:
+    """The single requests that an operation is made of, each with its action: those of a transaction, or the one."""
+    if one.action != "transact-write-items":
+        return [(one.action, one.input)]
+    return [next(iter(entry.items())) for entry in one.input["TransactItems"]]
+
+
+# --------------------------------------------------------------------------- the parts of a file
+
+
+def _tables(raw: Any, name: str) -> tuple[dict[str, Any], ...]:
+    tables = tuple(_object(one, name, "`table`") for one in _listed(raw))
+    for table in tables:
+        for needed in ("TableName", "KeySchema", "AttributeDefinitions"):
+            if needed not in table:
+                raise InputError(f"{name}: `table` lacks {needed}; it is what create-table takes")
+        made = {"BillingMode": "PAY_PER_REQUEST", **table}
+        if fault := _shape("CreateTable", made):
+            raise InputError(f"{name}: `table` {table['TableName']}: {fault}")
+    return tables
+
+
+def _start(raw: Any, tables: tuple[dict[str, Any], ...], name: str) -> tuple[str, Item]:
+    one = _object(raw, name, "`start`")
+    whole = {*one} == {"TableName", "Item"}
+    if len(tables) > 1 and not whole:
+        raise InputError(f"{name}: an item of `start` does not say its table; write {{TableName, Item}}")
+    table, item = (one["TableName"], one["Item"]) if whole else (tables[0]["TableName"], one)
+    _key_attributes(table, tables, name, "`start`", item)
+    return table, {attribute: typed(value) for attribute, value in item.items()}
+
+
+def _operation(operation: str, raw: Any, tables: tuple[dict[str, Any], ...], name: str) -> Operation:
+    where = f"operation `{operation}`"
+    if not operation.isidentifier():
+        raise InputError(f"{name}: {where}: a name is letters, digits and underscores")
+    one = _object(raw, name, where)
+    _only(name, where, one, {"kind", "expects", *ACTIONS})
+    actions = [action for action in ACTIONS if action in one]
+    if len(actions) != 1:
+        raise InputError(f"{name}: {where} has {len(actions)} requests; it is exactly one of {', '.join(ACTIONS)}")
+    [action] = actions
+    kind = one.get("kind", READ if action == "get-item" else "write")
+    if kind not in (READ, *KINDS):
+        raise InputError(f"{name}: {where}: `{kind}` is no kind; allowed: {READ}, {', '.join(KINDS)}")
+    expects = _object(one.get("expects", {}), name, f"{where}: `expects`")
+    if (kind == READ or expects) and action != "get-item":
+        raise InputError(f"{name}: {where}: only get-item reads and has something that it `expects`")
+    request = _attribute_values(_object(one[action], name, where), action)
+    made = Operation(operation, kind, action, request, {n: typed(v) for n, v in expects.items()})
+    if fault := _shape("".join(part.capitalize() for part in action.split("-")), request):
+        raise InputError(f"{name}: {where}: {fault}")
+    for single, given in inputs(made):
+        _single(f"{name}: {where}", single, given)
+        key = given.get("Key", given.get("Item", {}))
+        _key_attributes(given["TableName"], tables, name, where, key)
+    return made
+
+
+def _single(where: str, action: str, request: Mapping[str, Any]) -> None:
+    """Names and values that an expression uses are given, and the other way round."""
+    texts = [request[text] for text in _EXPRESSIONS if text in request]
+    used = set().union(*map(expression.placeholders, texts)) if texts else set()
+    for sign, given in ((":", "ExpressionAttributeValues"), ("#", "ExpressionAttributeNames")):
+        there, wanted = {*request.get(given, {})}, {one for one in used if one[0] == sign}
+        for one in sorted(wanted - there):
+            raise InputError(f"{where}: its expressions use {one}, which {given} does not give")
+        for one in sorted(there - wanted):
+            raise InputError(f"{where}: {given} gives {one}, which no expression uses; DynamoDB refuses that")
+
+
+def _program(raw: Any, operations: Mapping[str, Operation], creates: Iterable[str], name: str) -> tuple[Use, ...]:
+    if not isinstance(raw, list) or not raw or not all(isinstance(one, str) for one in raw):
+        raise InputError(
+            f"{name}: `program` is a list of operations in the order of their use, `?` behind an optional one"
+        )
+    program = tuple(Use(one.removesuffix("?"), one.endswith("?")) for one in raw)
+    names = _named_operations([use.operation for use in program], "program", operations, name)
+    for one in operations:
+        if one not in (*names, *creates):
+            raise InputError(
+                f"{name}: operation `{one}` is never used; name it in `program`, with `?` if it is optional"
+            )
+    return program
+
+
+def _named_operations(raw: Any, where: str, operations: Mapping[str, Operation], name: str) -> tuple[str, ...]:
+    for one in _listed(raw):
+        if one not in operations:
+            raise InputError(f"{name}: `{where}` names `{one}`, which is no operation{_nearest(one, operations)}")
+    return tuple(raw)
+
+
+def _claims(raw: Any, name: str) -> Claims:
+    one = _object(raw, name, "`claims`")
+    _only(name, "`claims`", one, Claims._fields)
+    for part, allowed in (("holds", INVARIANTS), ("breaks", INVARIANTS), ("hazards", HAZARDS)):
+        for word in one.get(part, []):
+            if word not in allowed:
+                raise InputError(f"{name}: `claims`: `{word}` is not one of {part}: {', '.join(allowed)}")
+    return Claims(*(tuple(one.get(part, ())) for part in Claims._fields))
+
+
+def _check_placeholders(file: Requests) -> None:
+    """Every placeholder stands for something that a run can know when the operation is sent."""
+    known = {*BOUND, *file.given}
+    parts: list[tuple[str, Any]] = [("`token`", file.token)]
+    parts += [(f"operation `{one.name}`", [one.input, one.expects]) for one in file.operations.values()]
+    parts += [("`start`", [item for _, item in file.start])]
+    for where, value in parts:
+        for found in sorted(names_in(value)):
+            head, dot, _ = found.partition(".")
+            if dot and head not in file.operations:
+                raise InputError(
+                    f"{file.name}: {where}: `${found}` is of no operation{_nearest(head, file.operations)}"
+                )
+            if not dot and found not in known:
+                raise InputError(f"{file.name}: {where}: unknown placeholder `${found}`{_nearest(found, known)}")
+    if "lease" not in known and any("expiry" in names_in(one.input) for one in file.operations.values()):
+        raise InputError(f"{file.name}: `$expiry` needs the length of a lease in seconds: `lease` in `given`")
+
+
+# --------------------------------------------------------------------------- shapes
+
+
+def _attribute_values(request: Mapping[str, Any], action: str) -> dict[str, Any]:
+    """The request with all its attribute values typed."""
+    made = dict(request)
+    if action == "transact-write-items":
+        entries = made.get("TransactItems")
+        if isinstance(entries, list):
+            made["TransactItems"] = [
+                {
+                    kind: _attribute_values(inner, kind) if isinstance(inner, dict) else inner
+                    for kind, inner in e.items()
+                }
+                for e in entries
+                if isinstance(e, dict)
+            ]
+        return made
+    for part in ("Key", "Item", "ExpressionAttributeValues"):
+        if isinstance(made.get(part), dict):
+            made[part] = {name: typed(value) for name, value in made[part].items()}
+    return made
+
+
+def _shape(method: str, given: Mapping[str, Any]) -> str:
+    """What botocore, as the AWS CLI does, finds wrong with the names and types of a request; empty where nothing."""
+    from botocore.validate import ParamValidator
+
+    report = ParamValidator().validate(_stood_in(given), _service().operation_model(method).input_shape)
+    return report.generate_report().splitlines()[0] if report.has_errors() else ""
+
+
+@cache
+def _service() -> Any:
+    from botocore.session import Session
+
+    return Session().get_service_model("dynamodb")
+
+
+def _stood_in(value: Any) -> Any:
+    """The request with a text where the type of a value is known only in a run."""
+    if isinstance(value, dict):
+        return {"S": "?"} if {*value} == {"?"} else {name: _stood_in(inner) for name, inner in value.items()}
+    return [_stood_in(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _key_attributes(
+    table: str, tables: tuple[dict[str, Any], ...], name: str, where: str, item: Mapping[str, Any]
+) -> None:
+    schema = next((one["KeySchema"] for one in tables if one["TableName"] == table), None)
+    if schema is None:
+        raise InputError(
+            f"{name}: {where}: `{table}` is not in `table`; it has {', '.join(t['TableName'] for t in tables)}"
+        )
+    for part in schema:
+        if part["AttributeName"] not in item:
+            raise InputError(f"{name}: {where}: its key lacks {part['AttributeName']}, a key attribute of {table}")
+
+
+def _object(raw: Any, name: str, what: str) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise InputError(f"{name}: {what} must be a JSON object, not {type(raw).__name__}")
+    return raw
+
+
+def _only(name: str, where: str, given: Iterable[str], allowed: Iterable[str]) -> None:
+    for one in given:
+        if one not in {*allowed}:
+            raise InputError(f"{name}: {where} has no `{one}`{_nearest(one, allowed)}")
+
+
+def _listed(raw: Any) -> list[Any]:
+    return raw if isinstance(raw, list) else [raw]
+
+
+def _nearest(name: str, allowed: Iterable[str]) -> str:
+    listed = list(allowed)
+    close = difflib.get_close_matches(name, listed, 1)
+    return f" (nearest: `{close[0]}`)" if close else f"; allowed: {', '.join(listed)}"

@@ -1,0 +1,273 @@
+"""A request sent to a receiver: its decision, what the sender learns, and when it is refused why.
+
+`step` is one transition of the world: known items, one request, the items afterwards. It depends on nothing else, so an
+explorer may remember it by the items and the text of the request. Only a failed condition counts as a refusal: a server
+error, a type error or a throttled request says nothing about the item, and is unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from fencinglab.dynamodb import expression
+from fencinglab.dynamodb.mock import Mock
+from fencinglab.dynamodb.requests import (
+    ACTIONS,
+    Bindings,
+    Item,
+    Request,
+    Requests,
+    Unbound,
+    bind,
+    first,
+    frozen,
+    key_of,
+    names_in,
+)
+from fencinglab.errors import InputError
+
+CONDITION_FAILED = "ConditionalCheckFailed"
+UNUSABLE = {  # no answer to any request will be another one
+    "ResourceNotFoundException": "a table is missing there",
+    "UnrecognizedClientException": "its credentials are not accepted there",
+    "AccessDeniedException": "these credentials may not do that",
+    "ExpiredTokenException": "the credentials have run out",
+}
+
+Items = tuple[str | None, ...]  # the items as `frozen` writes them, None where there is none; in the order of `places`
+
+
+class Place(NamedTuple):
+    """Where an item lies."""
+
+    table: str
+    key: str  # its key attributes, frozen
+
+
+class Answer(NamedTuple):
+    """What came of one request."""
+
+    decision: str  # of the history's decisions
+    reason: str  # why it was refused, or what went wrong; empty where it was accepted
+    outcome: str  # of the history's outcomes: what the sender learned
+    reply: Item | None = None  # the attributes of the reply
+    stored: tuple[
+        Item | None, ...
+    ] = ()  # with a refusal: the items that failed their conditions, where they came along
+
+
+class Step(NamedTuple):
+    """One transition: the items afterwards, and what came of the request. Everything is text, so it compares."""
+
+    items: Items
+    decision: str
+    reason: str
+    outcome: str
+    reply: str | None  # the attributes of the reply, frozen
+
+
+class Part(NamedTuple):
+    """One single request of an operation, as it is sent: of a transaction there are several."""
+
+    place: Place
+    condition: str
+    names: dict[str, str]
+
+
+def places(file: Requests, bindings: Bindings | None = None) -> tuple[Place, ...]:
+    """Where the items lie that the file's operations touch: those of `start` first, the protected resource foremost."""
+    known = {"now": 0, **(bindings or {})}
+    found = {Place(table, frozen(key_of(file, table, item))): None for table, item in first(file, known)}
+    for name in file.operations:
+        try:
+            found |= {part.place: None for part in _parts(file, bind(file, name, _any(file, known)))}
+        except Unbound as error:
+            raise InputError(f"{error}; a key may be made of `given` only") from None
+    return tuple(found)
+
+
+def begin(file: Requests, bindings: Bindings | None = None) -> Items:
+    """The items of `start` in their places."""
+    lying = {Place(t, frozen(key_of(file, t, item))): frozen(item) for t, item in first(file, bindings)}
+    return tuple(lying.get(place) for place in places(file, bindings))
+
+
+def send(client: Any, file: Requests, request: Request, bindings: Bindings) -> Answer:
+    """Send one request and say what came of it; InputError where the receiver cannot be used at all."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        reply = getattr(client, ACTIONS[request.action])(**request.input)
+    except ClientError as error:
+        return _refused(file, request, bindings, error.response)
+    except BotoCoreError as error:
+        return Answer("unknown", f"no reply ({type(error).__name__})", "unknown")
+    return Answer("accepted", "", "ok", reply.get("Attributes", reply.get("Item")))
+
+
+def step(client: Any, file: Requests, items: Items, operation: str, bindings: Bindings) -> Step:
+    """What the operation makes of the items: they are put there, the request is sent, they are read back.
+
+    `items` lie in `places(file, bindings)`. The receiver's tables must be there (`tables`), and nobody else may write.
+    """
+    where = places(file, bindings)
+    for place, item in zip(where, items, strict=True):
+        if item is None:
+            client.delete_item(TableName=place.table, Key=json.loads(place.key))
+        else:
+            client.put_item(TableName=place.table, Item=json.loads(item))
+    request = bind(file, operation, bindings)
+    answer = send(client, file, request, bindings)
+    reason = answer.reason
+    if answer.decision == "rejected":  # by what is known to lie there, also where the receiver does not say
+        lying = dict(zip(where, items, strict=True))
+        stored = {n: json.loads(lying[part.place] or "{}") for n, part in enumerate(_parts(file, request))}
+        reason = why(file, request, bindings, stored)
+    reply = None if answer.reply is None else frozen(answer.reply)
+    return Step(read(client, where), answer.decision, reason, answer.outcome, reply)
+
+
+def read(client: Any, where: Sequence[Place]) -> Items:
+    """The items as they lie there now."""
+    found = (client.get_item(TableName=p.table, Key=json.loads(p.key), ConsistentRead=True).get("Item") for p in where)
+    return tuple(None if item is None else frozen(item) for item in found)
+
+
+def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[int, Item]) -> str:
+    """Why the conditions failed, told from the items: only by attributes that a condition looks at.
+
+    `stored` are the items (empty: there is none) of the request's parts, by their number; an operation other than a
+    transaction has the part 0. One of terminal, held (acquiring); newer_token, not_held, duplicate, terminal, expired
+    (otherwise); `condition` where none of these explains it.
+    """
+    found: list[str] = []
+    for number, part in enumerate(_parts(file, request)):
+        if part.condition and number in stored:
+            looked_at = expression.attributes(part.condition, part.names)
+            found += _causes(file, bindings, stored[number], looked_at)
+    grant = file.operations[request.operation].kind == "grant"
+    order = ("terminal", "held") if grant else ("newer_token", "not_held", "duplicate", "terminal", "expired")
+    return next((cause for cause in order if cause in found), "condition")
+
+
+@contextmanager
+def tables(client: Any, file: Requests) -> Iterator[None]:
+    """The file's tables made at the receiver, with streams, and removed at the end; one that is there is an error."""
+    made = []
+    try:
+        for table in file.tables:
+            _create(client, table, file.name)
+            made.append(table["TableName"])
+        for name in made:
+            client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+        yield
+    finally:
+        for name in made:
+            client.delete_table(TableName=name)
+
+
+def refused(file: Requests) -> None:
+    """Raise InputError, naming the operation, for the first request that DynamoDB would refuse whatever lies there.
+
+    Asks a mock of its own, with the items of `start`: reserved words, overlapping paths, syntax, changed keys.
+    """
+    with Mock() as mock:
+        client = mock.client()
+        with tables(client, file):
+            known = _any(file, {"now": 0})
+            for name in file.operations:
+                fault = step(client, file, begin(file), name, known).reason
+                kind, _, message = fault.partition(": ")
+                if kind == "ValidationException" or message.startswith(("KeyError", "ValueError", "IndexError")):
+                    raise InputError(f"{file.name}: operation `{name}` would be refused: {message or fault}")
+
+
+# --------------------------------------------------------------------------- what lies behind
+
+
+def _refused(file: Requests, request: Request, bindings: Bindings, response: dict[str, Any]) -> Answer:
+    error = response.get("Error", {})
+    code, message = error.get("Code", ""), error.get("Message") or response.get("message", "")
+    if code in UNUSABLE:
+        raise InputError(f"operation `{request.operation}`: {UNUSABLE[code]} ({code}: {message})")
+    failed = code == CONDITION_FAILED + "Exception"
+    causes = [response] if failed else response.get("CancellationReasons", [])
+    stored: dict[int, Item] = {n: cause["Item"] for n, cause in enumerate(causes) if cause.get("Item")}
+    if not failed and CONDITION_FAILED not in [cause.get("Code") for cause in causes]:
+        return Answer("unknown", f"{code}: {message}", "unknown")
+    reason = why(file, request, bindings, stored)
+    return Answer("rejected", reason, "failed", stored=next(iter(stored.values()), None))
+
+
+def _parts(file: Requests, request: Request) -> list[Part]:
+    given = request.input
+    singles = [next(iter(e.values())) for e in given["TransactItems"]] if "TransactItems" in given else [given]
+    return [
+        Part(
+            Place(one["TableName"], frozen(key_of(file, one["TableName"], one.get("Key") or one["Item"]))),
+            one.get("ConditionExpression", ""), one.get("ExpressionAttributeNames", {}),
+        )
+        for one in singles
+    ]  # fmt: skip
+
+
+def _causes(file: Requests, bindings: Bindings, item: Item, looked_at: set[str]) -> Iterator[str]:
+    """What of the stored item speaks against the request, among the attributes that its condition looks at."""
+
+    def seen(column: str) -> Any:
+        """The attribute of this column, None where it is missing; False where the condition does not look at it."""
+        attribute = file.map.get(column)
+        return _content(item.get(attribute)) if attribute in looked_at else False
+
+    token, holder, expires = seen("token"), seen("holder"), seen("expires_at")
+    now, presented = int(bindings.get("now", 0)), bindings.get("token")
+    if _content(item.get(file.map.get("status", ""))) in file.terminal and (
+        seen("status") is not False or seen("terminal_version") is not False
+    ):
+        yield "terminal"
+    if holder and expires is not False and (expires is None or now <= int(expires)):
+        yield "held"
+    if token is not False and presented is not None:
+        if token is not None and int(token) > int(presented):
+            yield "newer_token"
+        elif token is None or int(token) < int(presented):
+            yield "not_held"
+    if holder is not False and holder != bindings.get("worker"):
+        yield "not_held"
+    if any(bindings.get("operation") in _members(item.get(attribute)) for attribute in looked_at):
+        yield "duplicate"
+    if seen("alert"):
+        yield "duplicate"
+    if expires and int(expires) <= now:
+        yield "expired"
+
+
+def _content(value: Any) -> Any:
+    return None if value is None else next(iter(value.values()))
+
+
+def _members(value: Any) -> Sequence[Any]:
+    content = _content(value)
+    return content if isinstance(content, list) else [content]
+
+
+def _any(file: Requests, known: Bindings) -> dict[str, Any]:
+    """Bindings for a request whose answer does not matter."""
+    made: dict[str, Any] = {"worker": "A", "token": 1, "operation": "A/1", "value": "a", **known}
+    replies = set().union(*(names_in([one.input, one.expects]) for one in file.operations.values()))
+    return {name: {"N": "1"} for name in replies | names_in(file.token) if "." in name} | made
+
+
+def _create(client: Any, table: dict[str, Any], name: str) -> None:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    try:
+        client.create_table(**{"BillingMode": "PAY_PER_REQUEST", "StreamSpecification": stream, **table})
+    except client.exceptions.ResourceInUseException:
+        raise InputError(f"{name}: the table {table['TableName']} is there already, and is not touched") from None
+    except (BotoCoreError, ClientError) as error:
+        raise InputError(f"{name}: {client.meta.endpoint_url} does not make {table['TableName']}: {error}") from None

@@ -1,0 +1,39 @@
+"""The request files that come with the package, by name, and those of your own."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from fencinglab.dynamodb.parse import parse
+from fencinglab.dynamodb.requests import Requests
+from fencinglab.errors import InputError
+
+_PACKAGE = Path(__file__).parents[1]
+_INSTALLED = _PACKAGE / "requests"
+FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "data" / "requests"  # in a checkout
+LONGEST = 1_000_000  # bytes of a file
+
+
+def names() -> tuple[str, ...]:
+    """The request files that come with the package, by name in alphabetical order."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
+
+
+def find(wanted: str) -> Requests:
+    """The request file of that name, or in that file; InputError for anything else."""
+    path = FOLDER / f"{wanted}.json" if wanted in names() else Path(wanted)
+    if not path.exists():
+        close = difflib.get_close_matches(path.stem, names(), 3, 0.5)
+        nearest = f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names())}"
+        raise InputError(f"`{wanted}` is neither a request file that comes with fencinglab nor a file; {nearest}")
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(LONGEST + 1)
+        if len(content) > LONGEST:
+            raise InputError(f"{wanted}: is longer than {LONGEST:,} bytes; a request file is some pages of JSON")
+        return parse(content.decode("utf-8-sig"), path.name)
+    except OSError as error:
+        raise InputError(f"{wanted}: cannot be read ({error.strerror}); name a JSON file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{wanted}: byte {error.start + 1} is not UTF-8; save it as UTF-8 text") from None

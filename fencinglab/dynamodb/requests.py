@@ -25,7 +25,7 @@ FILE = {
     "map": "column of the history -> attribute; looked up in the first item of `start`, then in the others",
     "terminal": "the statuses that nothing leaves",
     "given": "further placeholders -> what they stand for unless a run says otherwise",
-    "claims": "holds and breaks (of INVARIANTS) while what hazards (of HAZARDS) may happen",
+    "claims": "holds and breaks (invariants of the explorer) while what hazards may happen",
 }
 PLACEHOLDERS = {
     "worker": "the name of the worker that sends it",
@@ -42,19 +42,6 @@ ACTIONS = {
     "update-item": "update_item", "put-item": "put_item", "delete-item": "delete_item", "get-item": "get_item",
     "transact-write-items": "transact_write_items",
 }  # fmt: skip
-INVARIANTS = {
-    "order": "accepted tokens never fall",
-    "ownership": "no write is accepted after a newer grant",
-    "late": "no write is accepted after its lease ran out",
-    "terminal-once": "the terminal state is reached once and left by nothing",
-    "final-value": "the final value is the newest owner's",
-    "polling-stops": "nothing finished is acquired again",
-    "alert-once": "an alert is raised once",
-    "alert-possible": "an alert that is due can still be raised",
-    "can-finish": "from every state the job can still finish",
-    "token-rises": "no grant has a token at or below an older one, also after a deletion",
-}
-HAZARDS = ("crash", "lost-reply", "duplicate", "skew", "release", "ttl-delete", "restored", "unfenced")
 READ = "read"  # the kind of an operation that changes nothing
 NUMBERS = ("token", "now", "expiry")
 BOUND = ("worker", "operation", "value", *NUMBERS)

@@ -54,9 +54,7 @@ class Answer(NamedTuple):
     reason: str  # why it was refused, or what went wrong; empty where it was accepted
     outcome: str  # of the history's outcomes: what the sender learned
     reply: Item | None = None  # the attributes of the reply
-    stored: tuple[
-        Item | None, ...
-    ] = ()  # with a refusal: the items that failed their conditions, where they came along
+    stored: Item | None = None  # with a refusal: the first item that failed its condition, where it came along
 
 
 class Step(NamedTuple):

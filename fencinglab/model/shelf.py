@@ -1,4 +1,4 @@
-"""The timelines that come with the package, by name, and those in files of your own."""
+"""The timelines and the incidents that come with the package, by name, and timelines in files of your own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fencinglab.errors import InputError
 from fencinglab.model.timeline import Timeline, parse
 
 _PACKAGE = Path(__file__).parents[1]
-_INSTALLED = _PACKAGE / "timelines"
-FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "data" / "timelines"  # in a checkout
+_DATA = _PACKAGE if (_PACKAGE / "timelines").is_dir() else _PACKAGE.parent / "data"  # in a checkout
+FOLDER, INCIDENTS = _DATA / "timelines", _DATA / "incidents"
 ENDING = ".timeline"
 LONGEST = 100_000  # bytes of a file
 
@@ -20,22 +20,35 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(path.name.removesuffix(ENDING) for path in FOLDER.glob(f"*{ENDING}")))
 
 
+def incidents() -> tuple[str, ...]:
+    """The incidents that come with the package, by name (`C07-leader-not-told`) in order of their numbers."""
+    return tuple(sorted(path.name.removesuffix(ENDING) for path in INCIDENTS.glob(f"*{ENDING}")))
+
+
 def find(wanted: str, beside: Path | None = None) -> Timeline:
     """The timeline of that name, or in that file; a name is looked for `beside` another file first.
 
+    An incident may be named by its number or by its words alone: `C07` and `leader-not-told`.
     Nothing of that name, a file that cannot be read and a text that is no timeline are each an InputError.
     """
     near = beside.parent / f"{wanted}{ENDING}" if beside else None
     if near and near.is_file():
         return _read(near, str(near))
-    if wanted in names():
-        return _read(FOLDER / f"{wanted}{ENDING}", f"{wanted}{ENDING}")
+    known = {name: FOLDER for name in names()} | {word: INCIDENTS for word in _words()}
+    if wanted in known:
+        name = _words().get(wanted, wanted)
+        return _read(known[wanted] / f"{name}{ENDING}", f"{name}{ENDING}")
     path = Path(wanted)
     if path.exists():
         return _read(path, wanted)
-    close = difflib.get_close_matches(path.name.removesuffix(ENDING), names(), 3, 0.5)
+    close = difflib.get_close_matches(path.name.removesuffix(ENDING), known, 3, 0.5)
     nearest = f"nearest: {', '.join(close)}" if close else "`fencinglab replay` lists them"
     raise InputError(f"`{wanted}` is neither a timeline that comes with fencinglab nor a file; {nearest}")
+
+
+def _words() -> dict[str, str]:
+    """{what an incident may be called: its name}."""
+    return {word: name for name in incidents() for word in (name, *name.split("-", 1))}
 
 
 def companions(timeline: Timeline, wanted: str) -> tuple[Timeline, ...]:

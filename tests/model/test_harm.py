@@ -24,6 +24,7 @@ CASES = {
     "a stale write after a newer one": (TAKEN + "B writes new; A writes old", "unfenced", {"order": (5,), "ownership": (5,), "final": (5,)}),
     "a stale write before a newer one": (TAKEN + "A writes old; B writes new", "unfenced", {"ownership": (4,)}),
     "a stale write that is refused": (TAKEN + "B writes new; A writes old", "fenced", {}),
+    "a stale write that is refused, alone": (TAKEN + "A writes old", "latest", {}),
     "finished twice": ("A acquires; A finishes as DONE; A finishes as FAILED", "unfenced", {"terminal": (3,)}),
     "an alert twice": ("A acquires; A raises alert a; A raises alert a", "unfenced", {"twice": (3,)}),
     "two alerts": ("A acquires; A raises alert a; A raises alert b", "unfenced", {}),

@@ -40,6 +40,19 @@ def test_a_timeline_of_the_shelf_is_in_good_order(name):
     assert [line for line in bare if line] == [line for line in str(timeline).splitlines() if line]
 
 
+@pytest.mark.parametrize("word", ["C07-leader-not-told", "C07", "leader-not-told"])
+def test_an_incident_has_a_number_and_words(word):
+    """An incident is found by its name, its number or its words; its name is the whole."""
+    assert shelf.find(word).name == "C07-leader-not-told"
+
+
+def test_what_an_incident_is_called_is_unique():
+    """No number and no words stand for two incidents, or for a timeline."""
+    words = [word for name in shelf.incidents() for word in name.split("-", 1)]
+
+    assert len({*words, *shelf.incidents(), *shelf.names()}) == 3 * len(shelf.incidents()) + len(shelf.names())
+
+
 def test_a_file_of_ones_own(tmp_path):
     """A path is read as a file, and named by it in an error; a name of the shelf is never taken for a file."""
     mine = tmp_path / "mine.timeline"

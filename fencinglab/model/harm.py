@@ -149,7 +149,7 @@ def _of_write(decision: Decision, accepted: bool, life: _Life) -> Iterator[str]:
 
 
 def _remember(decision: Decision, accepted: bool, line: int, life: _Life) -> None:
-    """Add a write to the life, of any kind and of its own; what was stale when it was tried claims no place in the end."""
+    """Add a write to the life, of any kind and of its own; what was stale when it was tried claims no place."""
     for kind in ("", _kind(decision)):
         tried = 0 if _stale(decision) else decision.grant
         if accepted or tried > life.tried[kind]:

@@ -34,10 +34,9 @@ def find(wanted: str, beside: Path | None = None) -> Timeline:
     near = beside.parent / f"{wanted}{ENDING}" if beside else None
     if near and near.is_file():
         return _read(near, str(near))
-    known = {name: FOLDER for name in names()} | {word: INCIDENTS for word in _words()}
+    known = _known()
     if wanted in known:
-        name = _words().get(wanted, wanted)
-        return _read(known[wanted] / f"{name}{ENDING}", f"{name}{ENDING}")
+        return _read(known[wanted], known[wanted].name)
     path = Path(wanted)
     if path.exists():
         return _read(path, wanted)
@@ -46,15 +45,16 @@ def find(wanted: str, beside: Path | None = None) -> Timeline:
     raise InputError(f"`{wanted}` is neither a timeline that comes with fencinglab nor a file; {nearest}")
 
 
-def _words() -> dict[str, str]:
-    """{what an incident may be called: its name}."""
-    return {word: name for name in incidents() for word in (name, *name.split("-", 1))}
+def _known() -> dict[str, Path]:
+    """{what a timeline or an incident may be called: its file}."""
+    told = {word: INCIDENTS / f"{name}{ENDING}" for name in incidents() for word in (name, *name.split("-", 1))}
+    return told | {name: FOLDER / f"{name}{ENDING}" for name in names()}
 
 
 def companions(timeline: Timeline, wanted: str) -> tuple[Timeline, ...]:
     """The timelines that this one, found as `wanted`, names under `also`."""
     path = Path(wanted)
-    beside = path if wanted not in names() and path.is_file() else None
+    beside = path if wanted not in _known() and path.is_file() else None
     return tuple(find(name, beside) for name in timeline.also)
 
 

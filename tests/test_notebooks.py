@@ -27,6 +27,7 @@ SECONDS = 60  # to run
 
 # Beside its defaults every notebook runs with one other set of parameters, in a folder that has these logs.
 OTHERWISE = {
+    "05_late_render": {"timeline": "late-render-three-workers", "fixes": "unfenced,fenced,current-lease"},
     "06_audit_a_log": {
         "log": "request-status-unfenced.jsonl", "terminal": "SUCCEEDED,FAILED", "rising": "attempt", "redact": True,
         "top": 1,
@@ -232,6 +233,65 @@ def test_becomes_a_page(run, name, tmp_path):
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert "data:image/png;base64," in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+# --------------------------------------------------------------------------- 05
+
+
+def table(notebook, *columns):
+    """The rows of the one table that has these columns, as texts."""
+    pages = [bundle["text/html"] for bundle in bundles(notebook) if "text/html" in bundle]
+    [page] = [page for page in pages if all(f"<th>{column}</th>" in page for column in columns)]
+    names = re.findall(r"<th>([^<]*)</th>", page)[1 : page.partition("</thead>")[0].count("<th>")]
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in page.partition("<tbody>")[2].split("</tr>")]
+    return [dict(zip(names, row, strict=True)) for row in rows if row]
+
+
+@pytest.mark.parametrize("otherwise", [False, True], ids=["defaults", "otherwise"])
+def test_late_render_ends_once_and_unchanged(run, otherwise):
+    """In the end the fenced job points to the newest execution's bytes, finished once; without the fence it does not."""
+    _, notebook = run("05_late_render", otherwise)
+    ends = {row["fix"]: row for row in table(notebook, "pointer", "bytes", "orphans")}
+    newest = ("preview/43", "pixels-of-C") if otherwise else ("preview/42", "pixels-of-B")
+
+    assert (ends["current-lease"]["pointer"], ends["current-lease"]["bytes"]) == newest
+    assert ends["current-lease"]["finished"] == "1"
+    assert ends["unfenced"]["pointer"] != newest[0]
+
+
+def test_late_render_by_hand(run):
+    """The two verifications by hand: A's completion and the repetition of B's are refused, each for its reason."""
+    _, notebook = run("05_late_render", False)
+    told = [
+        (row["decision"], row["reason"], row["artifact"], row["finished"])
+        for row in table(notebook, "request", "phase")
+    ]
+
+    assert told[2:] == [
+        ("accepted", "", "preview/2", "1"),
+        ("rejected", "newer_token", "preview/2", "1"),
+        ("rejected", "duplicate", "preview/2", "1"),
+    ]
+
+
+def test_late_render_proves_its_runbook(run):
+    """Every stage of the runbook is proved, and each names the harm that is done without it."""
+    _, notebook = run("05_late_render", False)
+    stages = table(notebook, "phase", "does", "harm", "proved")
+
+    assert [row["phase"] for row in stages] == [*["roll-out"] * 4, "roll-back", *["recovery"] * 2]
+    assert {row["proved"] for row in stages} == {"True"}
+    assert all(row["harm"] for row in stages)
+
+
+def test_late_render_says_what_the_audit_cannot_show(run):
+    """The shared key changes the bytes and its history holds; the unfenced one is violated."""
+    _, notebook = run("05_late_render", False)
+    verdicts = {row["history"]: row["verdict"] for row in table(notebook, "history", "verdict", "unsafe")}
+    told = "".join(output.text for output in outputs(notebook) if output.output_type == "stream")
+
+    assert verdicts == {"unfenced": "violated", "current-lease": "holds", "shared key": "holds"}
+    assert "the bytes to which the finished job points were replaced" in told
 
 
 # --------------------------------------------------------------------------- 06

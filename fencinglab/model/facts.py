@@ -49,7 +49,7 @@ def _ends(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def end(run: Run, resource: str, field: str) -> str:
-    """What the receiver holds in this field in the end, or the content that it points to; empty where that is nothing."""
+    """What the receiver holds in this field in the end, or the content it points to; empty where that is nothing."""
     if field == "content":
         return content(run, resource)
     held = run.final.get(resource)

@@ -131,6 +131,24 @@ def _wrapped(head: str, text: str) -> list[str]:
     )  # fmt: skip
 
 
+def turns(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """The events in turns, a row each: what one worker did until it paused or another went on.
+
+    Columns: step (from 1), event (the events of the turn), and of each fix, by its name, what came of the last of them.
+    """
+    rows: list[dict[str, Any]] = []
+    actor, first = "", len(runs[0].steps)
+    for number, steps in enumerate(zip(*(run.told for run in runs), strict=True)):
+        event = steps[0].event
+        other = event.worker and actor and event.worker != actor
+        if not rows or other or event.act in ("pause", "resume") or number == first:
+            rows.append({"step": len(rows) + 1, "event": ""})
+        actor = event.worker or actor
+        told = "; ".join(filter(None, [rows[-1]["event"], str(event)]))
+        rows[-1] |= {"event": told} | {run.fix.name: step.says for run, step in zip(runs, steps, strict=True)}
+    return rows
+
+
 def listing() -> str:
     """What `fencinglab replay` prints without a name: the timelines, the fixes, and the four that are proposed most."""
     known = [shelf.find(name) for name in shelf.names()]

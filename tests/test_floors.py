@@ -44,7 +44,7 @@ FLOORS = (
             "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts",
         ),
     ],
-    [("report", "screen", "page", "examine", "notebook", "files"), ("narrate",), ("compare",)],
+    [("report", "screen", "page", "examine", "notebook", "files"), ("narrate",), ("exercise",), ("compare",)],
     [("cli",)],
 )  # fmt: skip
 

@@ -64,8 +64,8 @@ def lanes(rows: Sequence[Row], steps: Sequence[Step] = (), title: str | None = N
     names, title = _names([scene]), title or scene.finding
     part = "" if len(scene.times) >= len(rows) or steps else f", {len(scene.times)} of them shown"
     counted = f"{', '.join(scene.resources)[:80]} · {len(rows):,} mutation{'s' if len(rows) > 1 else ''}{part}"
-    layers = _layers(scene, names, _present([scene]))
-    return framed(layers, title, [counted, _KEY], _told(scene, names, title), LANE * len(names))
+    layers, place = _layers(scene, names, _present([scene])), _place(scene, names)
+    return framed(layers, title, [counted, _KEY], _told(scene, names, title), LANE * len(names), **place)
 
 
 def multiples(runs: Sequence[Run]) -> altair.VConcatChart:
@@ -77,8 +77,8 @@ def multiples(runs: Sequence[Run]) -> altair.VConcatChart:
     for fix, scene in scenes.items():
         says = heading(f"{fix}: {scene.finding[0].lower()}{scene.finding[1:]}")
         says.fontSize, says.offset = 12, 4
-        layers = _layers(scene, names, present, axis=scene is last or len(clocks) > 1)
-        panels.append(Chart(layer=layers, width=WIDTH, height=LOW * len(names), title=says))
+        layers, place = _layers(scene, names, present), _place(scene, names, scene is last or len(clocks) > 1)
+        panels.append(Chart(layer=layers, width=WIDTH, height=LOW * len(names), title=says).encode(**place))
         told.append(f"Under {fix}: {_told(scene, names, scene.finding)}")
     harmed = [fix for fix, scene in scenes.items() if scene.rings]
     unharmed = [fix for fix in scenes if fix not in harmed]
@@ -103,8 +103,7 @@ def _present(scenes: Iterable[Scene]) -> list[str]:
     return [mark.word for mark in MARKS if mark.word in drawn]
 
 
-def _layers(scene: Scene, names: Sequence[str], present: Sequence[str], axis: bool = True) -> list[altair.Chart]:
-    place = _place(scene, names, axis)
+def _layers(scene: Scene, names: Sequence[str], present: Sequence[str]) -> list[altair.Chart]:
     length = len(scene.times)
     wide = WIDTH / (length + 0.2)  # pixels from one place to the next
     written, _ = labels(levels(point["token"] for point in (*scene.points, *scene.bars)))
@@ -117,41 +116,39 @@ def _layers(scene: Scene, names: Sequence[str], present: Sequence[str], axis: bo
         states.append(state | {"label": _fitting((state["x2"] - state["x"]) * wide, state["state"])})
     across = [{"lane": name, "x": 0.4, "x2": length + 0.6} for name in names]
     found = [
-        layer(across).mark_rule(color=RULE, aria=False).encode(**place, x2="x2:Q"),
-        layer(states).mark_rect(color=GREY, opacity=0.2, aria=False).encode(**place, x2="x2:Q", tooltip=_tips(_STATE)),
+        layer(across).mark_rule(color=RULE, aria=False).encode(x2="x2:Q"),
+        layer(states).mark_rect(color=GREY, opacity=0.2, aria=False).encode(x2="x2:Q", tooltip=_tips(_STATE)),
         layer(bars)
         .mark_bar(color=SKY, opacity=0.7, height=12, yOffset=-9, cornerRadius=2, aria=False)
-        .encode(**place, x2="x2:Q", tooltip=_tips(_LEASE)),
-        layer(scene.lines).mark_rule(color=MUTED, strokeWidth=1.1, aria=False).encode(**place, x2="x2:Q", y2="lane2:N"),
-        layer(scene.events)
-        .mark_tick(color=INK, size=8, thickness=1.5, aria=False)
-        .encode(**place, tooltip=_tips(_EVENT)),
-        _text(bars, place, INK, dx=4, dy=-9),
-        _text(states, place, MUTED, dx=4, dy=11),
+        .encode(x2="x2:Q", tooltip=_tips(_LEASE)),
+        layer(scene.lines).mark_rule(color=MUTED, strokeWidth=1.1, aria=False).encode(x2="x2:Q", y2="lane2:N"),
+        layer(scene.events).mark_tick(color=INK, size=8, thickness=1.5, aria=False).encode(tooltip=_tips(_EVENT)),
+        _text(bars, INK, dx=4, dy=-9),
+        _text(states, MUTED, dx=4, dy=11),
     ]
     size = 34.0 if length > 40 else 64.0
     row = _tips(_EVENT | _ROW if scene.told else _ROW)
     for marked, area, stroke in ((scene.points, size, 1.8), (scene.rings, 4.5 * size, 2.4)):
         marks = layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
-        found.append(marks.encode(**place, **by_mark(present), tooltip=row))
+        found.append(marks.encode(**by_mark(present), tooltip=row))
     for ringed, dx in ((False, 7), (True, 12)):
         points = [p | {"label": _label(p, written, wide)} for p in scene.points if p["broken"] == ringed]
-        found.append(_text(points, place, PAPER, dx=dx, dy=-8, halo=3))  # readable where a line crosses a token
-        found.append(_text(points, place, INK, dx=dx, dy=-8))
+        found.append(_text(points, PAPER, dx=dx, dy=-8, halo=3))  # readable where a line crosses a token
+        found.append(_text(points, INK, dx=dx, dy=-8))
     return found
 
 
-def _text(rows: Sequence[Row], place: Mapping[str, Any], colour: str, dx: int, dy: int, halo: int = 0) -> altair.Chart:
+def _text(rows: Sequence[Row], colour: str, dx: int, dy: int, halo: int = 0) -> altair.Chart:
     """The labels of the rows beside their places."""
     mark = layer(rows).mark_text(
         dx=dx, dy=dy, align="left", fontSize=10, fill=colour, stroke=colour, strokeWidth=halo, aria=False
     )
-    drawn: altair.Chart = mark.encode(**place, text="label:N")
+    drawn: altair.Chart = mark.encode(text="label:N")
     return drawn
 
 
-def _place(scene: Scene, names: Sequence[str], axis: bool) -> dict[str, Any]:
-    """Both axes; without `axis` the horizontal one has ticks only."""
+def _place(scene: Scene, names: Sequence[str], axis: bool = True) -> dict[str, Any]:
+    """Both axes, for all layers; without `axis` the horizontal one has ticks only."""
     places = range(1, len(scene.times) + 1)
     times = "[" + ",".join(f"'{time}'" for time in scene.times) + "]"  # digits and colons, so safe inside an expression
     what = "time of each event (minutes:seconds)" if scene.told else "receiver's time of each mutation (UTC)"

@@ -123,6 +123,9 @@ def whole(told: str) -> dict[str, Any]:
     return {"background": PAPER, "padding": 12, "description": told, "config": _STYLE}
 
 
-def framed(layers: Sequence[altair.Chart], title: str, subtitle: Sequence[str], told: str, height: int) -> Chart:
-    """The layers as one chart of the fixed width."""
-    return Chart(layer=[*layers], width=WIDTH, height=height, title=heading(title, subtitle), **whole(told))
+def framed(
+    layers: Sequence[altair.Chart], title: str, subtitle: Sequence[str], told: str, height: int, **shared: Any
+) -> Chart:
+    """The layers as one chart of the fixed width; `shared` are the encodings that they have in common."""
+    chart = Chart(layer=[*layers], width=WIDTH, height=height, title=heading(title, subtitle), **whole(told))
+    return chart.encode(**shared)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fencinglab.model.harm import unsafe
 from fencinglab.model.replay import Run
 from fencinglab.model.rows import Row, elapsed
@@ -25,3 +27,12 @@ def judged(run: Run) -> list[Row]:
             place = {"step": len(rows) + 1, "event": number, "clock": elapsed(row["at"])}
             rows.append(row | place | {"broken": harm is not None, "harm": harm, "undecided": False})
     return rows
+
+
+def alike(runs: Iterable[Run]) -> list[list[Run]]:
+    """The runs in groups that no chart tells apart: the same was asked, and the same was decided, in the same order."""
+    groups: dict[object, list[Run]] = {}
+    for run in runs:
+        decided = (tuple(row[c] for c in ("kind", "writer", "token", "decision", "after_token")) for row in run.rows)
+        groups.setdefault(tuple(decided), []).append(run)
+    return [*groups.values()]

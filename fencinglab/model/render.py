@@ -48,6 +48,9 @@ class Job(NamedTuple):
         return self.held.value
 
 
+_NEW = Job()
+
+
 class Request(NamedTuple):
     """What a worker asks of a job."""
 
@@ -78,6 +81,28 @@ def decide(job: Job, request: Request, length: int = LENGTH) -> tuple[Job, str, 
     if reason:
         return job, "rejected", reason
     return Job(lease, held._replace(promised=max(held.promised, lease.token)) if lease.holder else held), "accepted", ""
+
+
+class Answer(NamedTuple):
+    """One request to a job with its decision, and what the job is then."""
+
+    request: str
+    token: int | None
+    decision: str
+    reason: str
+    phase: str
+    artifact: str
+    finished: int  # terminal transitions so far
+
+
+def answers(requests: Iterable[Request], job: Job = _NEW) -> tuple[Answer, ...]:
+    """The answers to requests in their order, to a new job where none is given."""
+    told = []
+    for request in requests:
+        job, decision, reason = decide(job, request)
+        asked, finished = f"{request.worker}: {request.action}", job.held.terminal_version
+        told.append(Answer(asked, request.token, decision, reason, job.phase, job.artifact, finished))
+    return tuple(told)
 
 
 def _check(request: Request) -> None:
@@ -125,6 +150,18 @@ def key(job: str, token: int) -> str:
 # --- what a run leaves
 
 
+class End(NamedTuple):
+    """What stands in the end of a run."""
+
+    fix: str
+    artifact: str  # the key to which the job points
+    content: str  # the bytes under it
+    phase: str
+    reason: str
+    finished: int  # terminal transitions
+    orphans: str  # keys to which nothing points, commas between
+
+
 class Execution(NamedTuple):
     """One grant of a run and what became of it."""
 
@@ -145,6 +182,14 @@ class Refusal(NamedTuple):
     current_token: int | None  # the newest at the first of them
     reason: str
     times: int
+
+
+def end(run: Run, resource: str = "") -> End:
+    """What stands in the end of a run; of the only job where none is named."""
+    named = resource or run.timeline.resources[0]
+    held = run.final.get(named, _NEW.held)
+    of = held.value, content(run, named), held.status, held.reason, held.terminal_version
+    return End(run.fix.name, *of, ", ".join(orphans(run)))
 
 
 def executions(run: Run, resource: str = "") -> tuple[Execution, ...]:

@@ -16,12 +16,16 @@ from fencinglab.model.receiver import Held
 from fencinglab.model.render import (
     FIX,
     LENGTH,
+    Answer,
+    End,
     Execution,
     Job,
     Refusal,
     Request,
+    answers,
     content,
     decide,
+    end,
     executions,
     key,
     orphans,
@@ -87,6 +91,16 @@ def test_replay_the_completion_of_b():
     assert replayed.final["preview"].terminal_version == 1
 
     assert run("late-render-replayed", "latest").final["preview"].terminal_version == 3  # the check can fail
+
+
+def test_the_two_verifications_as_rows():
+    """The answers to requests in their order say the same: two refusals, and nothing moves."""
+    told = answers((*LATE, DONE_B, DONE_A, DONE_B))
+
+    assert [answer.decision for answer in told] == [*["accepted"] * 3, *["rejected"] * 2]
+    assert [answer.phase for answer in told] == [*["rendering"] * 2, *["COMPLETED"] * 3]
+    assert told[3] == Answer("A: complete", 1, "rejected", "newer_token", "COMPLETED", "preview/2", 1)
+    assert told[4][3:] == ("duplicate", "COMPLETED", "preview/2", 1)
 
 
 # --- the decision
@@ -221,6 +235,13 @@ def test_executions_are_grants():
         Execution(41, "A", "preview/41", "rejected", 2, "newer_token"),
         Execution(42, "B", "", "none", 0, ""),
     )
+
+
+def test_the_end_of_a_run():
+    """What the job points to, the bytes there, its phase, its reason, its transitions and the orphans stand in one row."""
+    assert end(run("late-render")) == End(FIX, "preview/42", "pixels-of-B", "COMPLETED", "", 1, "preview/41")
+    assert end(run("late-render-three-workers", "unfenced"))[3:6] == ("FAILED", "unsupported-format", 3)
+    assert end(run("late-render"), "another") == End(FIX, "", "", "", "", 0, "preview/41")
 
 
 def test_orphan_artifacts_are_listed():

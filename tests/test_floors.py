@@ -18,7 +18,8 @@ FLOORS = (
         (
             "model.lease", "model.guard", "model.receiver", "model.fix", "model.event", "model.legal", "model.timeline",
             "model.rows", "model.world", "model.leasing", "model.writing", "model.happening", "model.replay",
-            "model.harm", "model.judged", "model.render", "model.facts", "model.shelf", "model.matrix", "model.runbook", "model",
+            "model.harm", "model.judged", "model.render", "model.facts", "model.shelf", "model.matrix", "model.runbook",
+            "model.incident", "model",
         ),
         (
             "dynamodb.mock", "dynamodb.expression", "dynamodb.requests", "dynamodb.parse", "dynamodb.shelf",

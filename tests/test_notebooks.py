@@ -251,12 +251,12 @@ def table(notebook, *columns):
 def test_late_render_ends_once_and_unchanged(run, otherwise):
     """In the end the fenced job points to the newest execution's bytes, finished once; without the fence it does not."""
     _, notebook = run("05_late_render", otherwise)
-    ends = {row["fix"]: row for row in table(notebook, "pointer", "bytes", "orphans")}
+    ends = {row["fix"]: row for row in table(notebook, "artifact", "content", "orphans")}
     newest = ("preview/43", "pixels-of-C") if otherwise else ("preview/42", "pixels-of-B")
 
-    assert (ends["current-lease"]["pointer"], ends["current-lease"]["bytes"]) == newest
+    assert (ends["current-lease"]["artifact"], ends["current-lease"]["content"]) == newest
     assert ends["current-lease"]["finished"] == "1"
-    assert ends["unfenced"]["pointer"] != newest[0]
+    assert ends["unfenced"]["artifact"] != newest[0]
 
 
 def test_late_render_by_hand(run):
@@ -281,6 +281,7 @@ def test_late_render_proves_its_runbook(run):
 
     assert [row["phase"] for row in stages] == [*["roll-out"] * 4, "roll-back", *["recovery"] * 2]
     assert {row["proved"] for row in stages} == {"True"}
+    assert {row["audit"] for row in table(notebook, "without", "check", "audit")} == {"holds"}
     assert all(row["harm"] for row in stages)
 
 

@@ -86,7 +86,9 @@ def parser() -> argparse.ArgumentParser:
         "would have done at each step and which result stands in the end. Without a name it lists timelines and fixes.",
         epilog="exit codes: 0 replayed, 2 a name, a fix or a file that cannot be used", allow_abbrev=False,
     )  # fmt: skip
-    replay.add_argument("timeline", nargs="?", metavar="NAME-or-FILE", help="a timeline by name, or a file of your own")
+    replay.add_argument(
+        "timeline", nargs="?", metavar="NAME-or-FILE", help="a timeline or an incident by name, or a file of your own"
+    )
     replay.add_argument("--fix", action="append", metavar="NAME", help="a fix to try; may be given often")
     replay.add_argument(
         "--out", metavar="DIR", help="write trace.csv, comparison.csv, replay.json, the histories and the chart"
@@ -116,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _replay(options: argparse.Namespace) -> int:
     from fencinglab import narrate, output
-    from fencinglab.model import fix, shelf
+    from fencinglab.model import fix, incident, shelf
     from fencinglab.model.replay import replay
 
     if options.timeline is None:
@@ -125,11 +127,13 @@ def _replay(options: argparse.Namespace) -> int:
         sys.stdout.write(narrate.listing())
         return 0
     timeline = shelf.find(options.timeline)
-    fixes = [fix.named(name) for name in options.fix or timeline.fixes or narrate.DEFAULT]
+    there = [timeline.in_place] if timeline.in_place else []
+    fixes = [fix.named(name) for name in options.fix or (*there, *timeline.fixes) or narrate.DEFAULT]
     fixes = [*dict.fromkeys(fixes)]
     companions = [replay(t, f) for t in shelf.companions(timeline, options.timeline) for f in fixes]
     runs = [replay(timeline, f) for f in fixes]
     sys.stdout.write(narrate.story(runs, companions))
+    sys.stdout.writelines(narrate.conclusion(told) for told in incident.incidents() if told.timeline == timeline)
     if options.out:
         drawn = _drawn(runs)
         written = output.place({**narrate.contents(runs, companions), **drawn}, Path(options.out))

@@ -14,6 +14,7 @@ from fencinglab.model import shelf
 from fencinglab.model.facts import end, facts
 from fencinglab.model.fix import FIXES
 from fencinglab.model.harm import Harm, harms, stale_attempts, unsafe, why_idle
+from fencinglab.model.incident import RESULTS, VERDICTS, Incident, rows
 from fencinglab.model.matrix import proposals
 from fencinglab.model.replay import Run, Step
 from fencinglab.model.rows import Row, clock
@@ -42,7 +43,15 @@ def _header(runs: Sequence[Run]) -> list[str]:
         lines += _wrapped("Look for this: ", f"{timeline.shows}.")
     lengths = [f"{timeline.lease_length * run.fix.times} s under {run.fix.name}" for run in runs if run.fix.times > 1]
     length = ", ".join([f"{timeline.lease_length} s", *lengths])
-    return [*lines, *_wrapped("", f"The first token is {timeline.first_token}; a lease lasts {length}.")]
+    lines += _wrapped("", f"The first token is {timeline.first_token}; a lease lasts {length}.")
+    if timeline.in_place:
+        there = "nothing" if timeline.in_place == "unfenced" else timeline.in_place
+        lines += _wrapped("In place was ", f"{there}; each fix is tried beside it.")
+    if timeline.assumed:
+        lines += _wrapped("Assumed: ", f"{timeline.assumed}.")
+    for number, address in enumerate(timeline.sources):
+        lines += _wrapped(f"{'' if number else 'Told at:':<9}", address)
+    return lines
 
 
 def _events(runs: Sequence[Run]) -> list[str]:
@@ -149,13 +158,33 @@ def turns(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return rows
 
 
+def conclusion(of: Incident) -> str:
+    """What `fencinglab replay` prints below the story of an incident: which fixes prevent it, and what is open."""
+    lines = [f"An audit of what happened {VERDICTS[of.verdict]}. Of all fixes:"]
+    tried = rows([of])
+    for result, says in RESULTS.items():
+        names = [row.fix for row in tried if row.result == result]
+        told = "every fix" if len(names) == len(tried) else ", ".join(names)
+        told += f" ({says})" if result in ("puts off", "idle") else ""
+        lines += _wrapped(f"  {result:<16}  ", told) if names else []
+    because = [(row.fix, row.because) for row in tried if row.because]
+    if "verdict" in of.because:
+        because.insert(0, (f"{of.judged}, not {of.verdict}", of.because["verdict"]))
+    if because:
+        lines.append("Readers of the reports expected otherwise:")
+    for what, why in because:
+        lines += _wrapped(f"  {what}: ", why)
+    lines += _wrapped("No such log shows: ", of.not_seen) if of.not_seen else []
+    lines += _wrapped("Also proposed: ", of.beyond) if of.beyond else []
+    return "\n" + "\n".join(lines) + "\n"
+
+
 def listing() -> str:
-    """What `fencinglab replay` prints without a name: the timelines, the fixes, and the four that are proposed most."""
-    known = [shelf.find(name) for name in shelf.names()]
-    wide = max(len(timeline.name) for timeline in known)
+    """What `fencinglab replay` prints without a name: timelines, incidents, fixes, and the four proposed most often."""
     lines = ["Timelines (fencinglab replay NAME, or a file of your own); begin with report-generation:"]
-    for timeline in known:
-        lines += _wrapped(f"  {timeline.name:<{wide}}  ", timeline.title)
+    lines += _titles(shelf.names())
+    lines += ["", "Incidents, told after public reports (fencinglab replay C07, or leader-not-told):"]
+    lines += _titles(shelf.incidents())
     lines += ["", "Fixes (--fix NAME, as often as you like):"]
     wide = max(map(len, FIXES))
     for fix in FIXES.values():
@@ -169,6 +198,12 @@ def listing() -> str:
         lines += _wrapped(f"  {row.fix:<{wide}}  ● {row.improved_by}: ", row.improves)
         lines += _wrapped(f"  {'':<{wide}}  ✕ {row.exposed_by}: ", f"even so, {row.still}.")
     return "\n".join(lines) + "\n"
+
+
+def _titles(names: Sequence[str]) -> list[str]:
+    """A line for each timeline of the shelf."""
+    wide = max(map(len, names))
+    return [line for name in names for line in _wrapped(f"  {name:<{wide}}  ", shelf.find(name).title)]
 
 
 def contents(runs: Sequence[Run], companions: Sequence[Run] = ()) -> dict[str, str | Iterable[str]]:

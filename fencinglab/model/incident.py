@@ -19,12 +19,18 @@ from fencinglab.model.replay import replay
 from fencinglab.model.timeline import Timeline
 
 TABLE = "incidents.toml"
-VERDICTS = ("unsafe", "window", "cost", "unknown", "not visible")  # of an audit of what happened
+VERDICTS = {
+    "unsafe": "finds what was unsafe",
+    "window": "finds that two could have acted, and nothing unsafe",
+    "cost": "finds that work or time was lost, and nothing unsafe",
+    "unknown": "cannot decide it",
+    "not visible": "sees nothing of it",
+}  # of an audit of what happened
 RESULTS = {
-    "prevents": "the harm is not done",
-    "puts off": "the harm is done as soon as the next holder asks as much later as the fix makes it wait",
+    "prevents": "no harm as bad is done",
+    "puts off": "until the next holder asks as much later as the fix makes it wait",
     "does not prevent": "harm as bad is done",
-    "idle": "no harm is done in this model, with and without the fix",
+    "idle": "there is no such harm in this model, with or without it",
 }
 _CLASSES = ("unsafe", "window", "cost")  # the worst first
 

@@ -64,6 +64,7 @@ class Past(NamedTuple):
     tried: int = 0  # the newest grant of a write that arrived
     finishes: int = 0  # capped at 2
     alerts: int = 0  # capped at 2
+    before: int = 0  # the newest grant when the item was last deleted; older ones claim no place in it
     fell: bool = False  # an older write was accepted after a newer one
     stale: bool = False  # a write was accepted after a newer grant
 
@@ -72,7 +73,7 @@ def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset
     """The past after the step, the invariants that the step broke, and which `sometimes` it was."""
     what, grant, stale, late, kind = effect
     if what == "deleted":
-        return Past(fell=past.fell, stale=past.stale), frozenset(), frozenset()
+        return Past(before=grant, fell=past.fell, stale=past.stale), frozenset(), frozenset()
     if what == "granted":
         return past, frozenset(), frozenset(["two-grants"] if grant > 1 else [])
     if what == "unheld":
@@ -90,7 +91,7 @@ def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset
         "one-lease-twice": what == "wrote" and grant == past.last,
     }
     happened = frozenset(name for name, is_so in arrived.items() if is_so)
-    tried = max(past.tried, grant)
+    tried = max(past.tried, grant if what == "wrote" or grant > past.before else 0)
     if what == "refused":
         return past._replace(tried=tried), frozenset(), happened
     names = {
@@ -98,9 +99,9 @@ def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset
         "alert-again": "alert-once",
     }  # fmt: skip
     broken = frozenset(names[name] for name in happened if name in names)
-    after = Past(
-        grant, max(past.highest, grant), tried, min(past.finishes + finishes, 2), min(past.alerts + alerts, 2),
-        past.fell or grant < past.highest, past.stale or stale,
+    after = past._replace(
+        last=grant, highest=max(past.highest, grant), tried=tried, finishes=min(past.finishes + finishes, 2),
+        alerts=min(past.alerts + alerts, 2), fell=past.fell or grant < past.highest, stale=past.stale or stale,
     )  # fmt: skip
     return after, broken, happened
 

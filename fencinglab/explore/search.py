@@ -101,6 +101,9 @@ def explore(
     stopped = search.run(most, progress)
     runs = {name: search.trace(bit) for name, bit in _BITS.items() if search.found & bit}
     verdicts = tuple(_verdict(model, name, runs, stopped) for name in INVARIANTS)
+    verdicts = tuple(
+        v._replace(rescue=search.rescue()) if v.run is not None and v.invariant == "can-finish" else v for v in verdicts
+    )
     return Answer(model, len(search.seen), stopped, verdicts, {name: runs[name] for name in SOMETIMES if name in runs})
 
 
@@ -248,6 +251,11 @@ class _Search:
             if bits & bit & ~self.found:
                 self.first[bit] = state, after
         self.found |= bits
+
+    def rescue(self) -> Run:
+        """The undisturbed attempt that does not finish the job, from the first state in which none does."""
+        state, _ = self.first[_BITS["can-finish"]]
+        return self.model.rescue(self.shared.values[state & _PART])[1]
 
     # --- back from a state to the beginning
 

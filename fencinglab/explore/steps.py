@@ -113,7 +113,7 @@ class Model(NamedTuple):
             finished = self.receiver.finished(shared.held)
             yield self._happens(shared, "expire", Effect("unheld") if not finished else None)
         if shared.grants and (less := self._spent(shared, "ttl")):
-            yield self._happens(less, "delete", Effect("deleted"))
+            yield self._happens(less, "delete", Effect("deleted", shared.grants))
         if shared.grants and (less := self._spent(shared, "restore")):
             first = self.receiver.token(self.receiver.start)
             for token in range(first, self.receiver.token(shared.held)):
@@ -226,10 +226,11 @@ class Model(NamedTuple):
         if works and (less := self._spent(shared, "crash")):
             flying = tuple(m._replace(old=True) for m in worker.messages if m.copies or m.checked)
             yield Move(Step("crash", name), less, Worker(fenced=worker.fenced, messages=flying))
-        if worker.place >= 0 and self._holds(shared, worker, name) and (less := self._spent(shared, "release")):
+        sent_all = worker.place == len(self.program)
+        if sent_all and self._holds(shared, worker, name) and (less := self._spent(shared, "release")):
             after, _ = self._ask(less, Request("release", name, worker.token))
             free = Effect("unheld") if not self.receiver.finished(shared.held) else None
-            yield Move(Step("release", name), after, worker._replace(place=len(self.program), checked=False), free)
+            yield Move(Step("release", name), after, worker, free)
         if works and worker.fenced and (less := self._spent(shared, "unfenced-worker")):
             yield Move(Step("downgrade", name), less, worker._replace(fenced=False, checked=False))
 

@@ -87,14 +87,17 @@ class Run(NamedTuple):
         return [decision.row for decision in self.decisions]
 
 
-def replay(timeline: Timeline, fix: Fix) -> Run:
+def replay(timeline: Timeline, fix: Fix, *, then: Fix | None = None, after: int = 0) -> Run:
     """The run of the timeline under the fix: the same for the same two, to the byte.
 
-    Steps and harms are told by line; of a timeline that was built and not read, read what `str` gives first.
+    Another fix may take over: `then`, `after` so many events. Steps and harms are told by line; of a timeline that was
+    built and not read, read what `str` gives first.
     """
-    fix = timeline.tried(fix)
+    fix, then = timeline.tried(fix), then and timeline.tried(then)
     world = World(timeline, fix)
-    steps = tuple(_step(world, event) for event in timeline.events)
+    steps = tuple(_step(world, event) for event in timeline.events[:after])
+    world.fix = then or fix
+    steps += tuple(_step(world, event) for event in timeline.events[after:])
     final, effects, stored = dict(world.held), tuple(world.effects), tuple(world.stored)
     flying = sum(f.state == "on its way" and f.mutation is not None for fs in world.flights.values() for f in fs)
     afterwards = tuple(_step(world, event) for event in timeline.afterwards)

@@ -1,0 +1,195 @@
+"""A run as a timeline: what the search found, in the language of `fencinglab.model.timeline`, replayed and judged.
+
+The search knows no pauses and no times; a timeline does. So a worker that acts again after its lease has run out
+pauses before, where a fix renews every worker stands still while time passes, and a delay is waited for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.search import Answer, Run, Verdict
+from fencinglab.explore.steps import NAMES, Model, Step
+from fencinglab.model import replay, timeline
+from fencinglab.model.event import Event
+from fencinglab.model.fix import FIXES
+from fencinglab.model.harm import harms
+from fencinglab.model.timeline import Timeline
+
+RESOURCE = "report"
+LEASE_LENGTH = 60  # seconds
+_OWN = ("acquire", "acquire early", "read", "check", "renew", "send", "release", "crash", "downgrade")
+_ARRIVALS = ("arrive", "arrive, reply lost", "inspect", "apply")
+
+
+class Counterexample(NamedTuple):
+    """The shortest run that breaks an invariant, as a timeline, replayed."""
+
+    invariant: str
+    length: int  # steps of the search; a timeline may tell one of them in two events
+    run: replay.Run
+    lost_at: int  # line of the event after which no fix would have helped; 0 = no fix helps at all
+
+    @property
+    def timeline(self) -> Timeline:
+        """The order of events."""
+        return self.run.timeline
+
+
+def counterexample(answer: Answer, invariant: str) -> Counterexample:
+    """The counterexample to an invariant that the search found to be violated; another is a ValueError."""
+    verdict = answer.of(invariant)
+    if verdict.run is None:
+        raise ValueError(f"{invariant} is not violated: {verdict.status}")
+    model = answer.model
+    rescue = _rescue(model, verdict)
+    title = f"The shortest run under {model.fix.name} that breaks: {INVARIANTS[invariant].says}"
+    told = timeline_of(model, (*verdict.run, *rescue), f"{model.fix.name}-{invariant}", title)
+    return Counterexample(invariant, len(verdict.run), replay.replay(told, model.fix), _lost_at(told, model, invariant))
+
+
+def passing(answer: Answer) -> tuple[tuple[str, Timeline], ...]:
+    """Runs in which nothing is broken, by name, each the shortest to something that must be reachable."""
+    broken = [verdict.run for verdict in answer.verdicts if verdict.run is not None]
+    harmless = {name: run for name, run in answer.reached.items() if run not in broken}
+    return tuple(
+        (name, timeline_of(answer.model, run, f"{answer.model.fix.name}-{name}", f"A run in which it happens: {name}"))
+        for name, run in harmless.items()
+    )
+
+
+def breaks(run: replay.Run, invariant: str, program: Sequence[str]) -> bool:
+    """Whether a replayed run breaks the invariant, judged by the replay alone."""
+    found = {harm.name for harm in harms(run)}
+    held = run.final.get(RESOURCE)
+    if invariant == "can-finish":
+        return held is None or not held.terminal_version
+    if invariant == "alert-possible":
+        return held is not None and held.terminal_version > 0 and not held.alerts and not run.flying
+    if invariant == "alert-once":
+        return "terminal" in found if "finish+alert" in program else _alerts(run) > 1
+    return invariant in found
+
+
+def _alerts(run: replay.Run) -> int:
+    """How many alerts were accepted since the item began to exist."""
+    count = 0
+    for row in run.rows:
+        if row["kind"] == "ttl_delete":
+            count = 0
+        count += row["kind"] == "alert" and row["decision"] == "accepted"
+    return count
+
+
+def timeline_of(model: Model, run: Run, name: str, title: str) -> Timeline:
+    """The run as a timeline, read back from its own text, so that every event has its line."""
+    events = tuple(_Telling(model, run).events())
+    workers = tuple(name for name in NAMES if any(event.worker == name for event in events)) or model.names
+    made = Timeline(
+        name, title, workers, (RESOURCE,), model.receiver.token(model.receiver.start) + 1, LEASE_LENGTH, events,
+        fixes=(model.fix.name,),
+    )  # fmt: skip
+    return timeline.parse(str(made), f"{name}.timeline")
+
+
+class _Telling:
+    """The events of a run, with what a timeline must say beside the steps."""
+
+    def __init__(self, model: Model, run: Run) -> None:
+        self.model, self.run = model, run
+        self.paused = set[str]()
+        self.leased = set[str]()  # workers with a lease that they know of
+        self.attempts = Counter[str]()
+        self.values: dict[tuple[str, int, int], str] = {}  # sender, grant and number -> the value sent
+        self.arrived = set[tuple[str, int, int]]()
+        self.early = 0
+
+    def events(self) -> Iterator[Event]:
+        """The events in order."""
+        for place, step in enumerate(self.run):
+            if step.act in _OWN:
+                yield from self._wakes(step.worker)
+            if step.act in _ARRIVALS:
+                yield from self._arrival(place, step)
+            else:
+                yield from self._other(place, step)
+
+    def _wakes(self, worker: str) -> Iterator[Event]:
+        if worker in self.paused:
+            self.paused.remove(worker)
+            yield Event("resume", worker)
+
+    def _later(self, place: int, worker: str) -> bool:
+        """Whether the worker does something itself after this step."""
+        return any(step.worker == worker and step.act in _OWN for step in self.run[place + 1 :])
+
+    def _other(self, place: int, step: Step) -> Iterator[Event]:
+        who, fix = step.worker, self.model.fix
+        match step.act:
+            case "expire":
+                for name in sorted(self.leased - self.paused):
+                    if fix.renews or self._later(place, name):
+                        self.paused.add(name)
+                        yield Event("pause", name)
+                yield Event("expire")
+                if fix.delay:
+                    yield Event("pass", number=fix.delay)
+            case "acquire" | "acquire early":
+                if step.act == "acquire early":
+                    self.early += 1
+                    yield Event("ahead", who, number=30 + (LEASE_LENGTH * fix.times + fix.delay) * (self.early + 1))
+                self.leased.add(who)
+                self.attempts[who] += 1
+                yield Event("acquire", who)
+            case "send":
+                kind, value = self._named(step)
+                self.values[who, step.grant, step.number] = value
+                yield Event("send", who, kind="" if kind == "write" else kind, value=value)
+            case "crash":
+                self.leased.discard(who)
+                yield Event("crash", who)
+                if self._later(place, who):
+                    yield Event("restart", who)
+            case "delete":
+                yield Event("delete", resource=RESOURCE)
+            case _:  # read, check, renew, release, downgrade, restore
+                yield Event(step.act, who, number=step.number if step.act == "restore" else 0)
+
+    def _named(self, step: Step) -> tuple[str, str]:
+        """The kind of what is sent, and a value that tells its sender's attempts apart."""
+        program = self.model.program
+        kind = program[step.number].split("+")[0]
+        attempt = f"{step.worker}{self.attempts[step.worker] if self.attempts[step.worker] > 1 else ''}"
+        if kind != "write":
+            return kind, f"{'DONE' if kind == 'finish' else 'overdue'}-{attempt}"
+        return kind, f"draft{step.number + 1 if program.count('write') > 1 else ''}-{attempt}"
+
+    def _arrival(self, place: int, step: Step) -> Iterator[Event]:
+        """A copy arrives; one that is checked apart is doubled before, if a further one will arrive."""
+        who, key = step.worker, (step.worker, step.grant, step.number)
+        value, lost = self.values[key], step.act == "arrive, reply lost"
+        if self.model.fix.rules.guard.two_steps:
+            deliveries = [s for s in self.run[place + 1 :] if (s.worker, s.grant, s.number) == key]
+            if step.act != "apply" and any(s.act in ("arrive", "inspect", "arrive, reply lost") for s in deliveries):
+                yield Event("duplicate", who, value=value)
+            yield Event("inspect" if step.act == "inspect" else "arrive", who, value=value, lost=lost)
+            return
+        yield Event("repeat" if key in self.arrived else "arrive", who, value=value, lost=lost)
+        self.arrived.add(key)
+
+
+def _rescue(model: Model, verdict: Verdict) -> Run:
+    """Of a job that cannot finish: an undisturbed attempt, which fails."""
+    return verdict.rescue if verdict.invariant == "can-finish" else ()
+
+
+def _lost_at(told: Timeline, model: Model, invariant: str) -> int:
+    """The line of the event after which every fix is too late: whichever takes over then, the invariant is broken."""
+    for place in range(len(told.events), -1, -1):
+        runs = (replay.replay(told, model.fix, then=fix, after=place) for fix in FIXES.values())
+        if not all(breaks(run, invariant, model.program) for run in runs):
+            return told.events[place].line if place < len(told.events) else 0
+    return 0

@@ -68,6 +68,7 @@ def test_the_line_number_is_no_part_of_what_an_event_says():
         ("A checks", "A checks its lease"),
         ("TTL delete report", "TTL deletes report"),
         ("A finishes DONE", "A finishes as DONE"),
+        ("A store pixels", "A stores pixels"),
         ("", "A acquires"),
     ],
 )  # fmt: skip

@@ -9,6 +9,7 @@ from fencinglab.model.legal import first_fault
 
 NEVER = {  # the last event can never happen: the events, why, what is legal near it
     "a write before any acquire": ("A writes x", "A has acquired no lease before", "A acquires"),
+    "an artifact before any acquire": ("A stores x under k", "A has acquired no lease before", "A acquires"),
     "a renewal before any acquire": ("B acquires; A renews", "A has acquired no lease before", "A acquires"),
     "a write after a crash": ("A acquires; A crashes; A restarts; A writes x", "A has acquired no lease before", "A acquires"),
     "a resume without a pause": ("A resumes", "A is not paused", "A pauses"),

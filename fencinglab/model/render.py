@@ -15,7 +15,7 @@ from fencinglab.model import lease as authority
 from fencinglab.model import receiver
 from fencinglab.model.fix import FIXES
 from fencinglab.model.lease import Lease, fresh
-from fencinglab.model.receiver import Held, Mutation
+from fencinglab.model.receiver import Held, Mutation, Rules
 from fencinglab.model.replay import Run
 from fencinglab.model.rows import Row
 
@@ -63,16 +63,17 @@ class Request(NamedTuple):
     reason: str = ""  # of a failure
 
 
-def decide(job: Job, request: Request, length: int = LENGTH) -> tuple[Job, str, str]:
+def decide(job: Job, request: Request, rules: Rules = RULES, length: int = LENGTH) -> tuple[Job, str, str]:
     """The job afterwards, `accepted` or `rejected`, and the reason of a rejection, which leaves the job as it was.
 
-    A completion is accepted from the worker whose lease runs, under the newest token, once. Pointer and phase change
-    in the same step. A request that no store could take is an InputError.
+    A completion is accepted from the worker whose lease runs, under the newest token, once; a store that also takes
+    one that is late and not stale has the rules of another fix. Pointer and phase change in the same step. A request
+    that no store could take is an InputError.
     """
     _check(request)
     lease, held, reason = job.lease, job.held, ""
     if request.action in FINAL:
-        held, reason = receiver.decide(held, lease, _finish(request), request.now, RULES)
+        held, reason = receiver.decide(held, lease, _finish(request), request.now, rules)
     elif held.terminal_version and request.action != "release":
         reason = "terminal"
     else:
@@ -95,11 +96,11 @@ class Answer(NamedTuple):
     finished: int  # terminal transitions so far
 
 
-def answers(requests: Iterable[Request], job: Job = _NEW) -> tuple[Answer, ...]:
+def answers(requests: Iterable[Request], job: Job = _NEW, rules: Rules = RULES) -> tuple[Answer, ...]:
     """The answers to requests in their order, to a new job where none is given."""
     told = []
     for request in requests:
-        job, decision, reason = decide(job, request)
+        job, decision, reason = decide(job, request, rules)
         asked, finished = f"{request.worker}: {request.action}", job.held.terminal_version
         told.append(Answer(asked, request.token, decision, reason, job.phase, job.artifact, finished))
     return tuple(told)

@@ -140,6 +140,14 @@ def test_a_refusal_says_why_and_changes_nothing(before, request_, reason):
     assert decide(job, request_) == (job, "rejected", reason)
 
 
+def test_late_is_not_stale():
+    """A store whose rules compare the newest token alone takes a completion that is late, and none that is stale."""
+    newest = FIXES["latest-id-terminal"].rules
+
+    assert decide(after(LATE[0]), DONE_A, newest)[1:] == ("accepted", "")
+    assert [answer.reason for answer in answers((*LATE, DONE_A), rules=newest)] == ["", "", "newer_token"]
+
+
 def test_phases_and_the_terminal_reason():
     """A job is queued, rendering, and then finished for good; only a failure has a reason, only a completion a preview."""
     failed = after(*LATE, Request("fail", "B", LENGTH + 1, 2, "B/2", reason="unsupported-format"))

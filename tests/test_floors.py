@@ -27,7 +27,7 @@ FLOORS = (
         ),
         (
             "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",
-            "logs.unwrap", "logs.streams", "logs.carry", "logs.cells", "logs.mutations", "logs.lines", "logs.tables",
+            "logs.unwrap", "logs.sample", "logs.images", "logs.streams", "logs.carry", "logs.cells", "logs.mutations", "logs.lines", "logs.tables",
             "logs.merge", "logs.read", "logs",
         ),
     ],
@@ -36,7 +36,10 @@ FLOORS = (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
             "explore.run", "explore",
         ),
-        ("simulate",),
+        (
+            "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
+            "simulate.measure", "simulate.story", "simulate",
+        ),
         ("drill",),
         ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.whatif", "audit"),
     ],

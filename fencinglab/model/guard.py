@@ -63,7 +63,7 @@ def _current_holder(seen: Seen, write: Presented) -> bool:
 
 
 def _current_lease(seen: Seen, write: Presented) -> bool:
-    return _latest(seen, write) and _current_holder(seen, write)
+    return _latest(seen, write) & _current_holder(seen, write)  # so that it also compares whole arrays
 
 
 def _identity(seen: Seen, write: Presented) -> bool:

@@ -1,0 +1,104 @@
+"""Many independent jobs under a fix, all at once as arrays: what came of each.
+
+A job is one resource. A worker that is granted its lease processes, pauses once, and sends its writes; the last one
+finishes the job. When a lease is free somebody asks for it, as long as the job is not finished and a worker is idle; a
+worker that is refused gives up. Grants happen and writes arrive in the order of their times (on the same microsecond:
+the write first). What is on its way when the job is finished still arrives.
+
+Jobs in which nothing happens are settled at once; all others go through the loop of `running`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencinglab.model.fix import Fix
+from fencinglab.simulate.chance import NEVER, Chance, Tilt, asked_after, drawn
+from fencinglab.simulate.course import Course, course
+from fencinglab.simulate.laws import Floats, Ints
+from fencinglab.simulate.running import COUNTED, Running, Told
+from fencinglab.simulate.workload import SECOND, Workload
+
+
+class Outcome(NamedTuple):
+    """What came of each job, as counts and microseconds; the names of what is broken are those of the invariants."""
+
+    finished_at: Ints  # when a first finish was accepted, from the first grant on; NEVER = none was
+    stale: Ints  # writes that arrived after a newer grant
+    order: Ints  # accepted after a write with a newer token
+    ownership: Ints  # accepted after a newer grant
+    late: Ints  # accepted after their lease had run out, with no newer grant
+    rejected_stale: Ints
+    rejected_late: Ints  # refused after their lease had run out, with no newer grant
+    rejected_done: Ints  # refused as repetitions or because the job was finished
+    rejected_good: Ints  # refused while their lease ran
+    finishes: Ints  # accepted
+    effects: Ints  # caused outside, once in each attempt that comes to its end
+    final: Ints  # 1 = what stands in the end is not the newest writer's
+    reassigned: Ints  # grants after the first
+    needless: Ints  # of these: from a worker that still went on
+    dead: Ints  # time in which a holder did not work, before its lease was reassigned
+    wasted: Ints  # processing of attempts other than the one whose finish was accepted first
+    weight: Floats | None = None  # where long pauses were drawn on purpose
+
+
+def simulate(
+    workload: Workload, fix: Fix, seed: int, jobs: NDArray[np.uint64], tilt: Tilt | None = None,
+    told: Told | None = None, first: Chance | None = None,
+) -> Outcome:  # fmt: skip
+    """The outcome of these jobs, each a function of workload, fix, seed and its number alone.
+
+    `told` is given what happens, to tell one job: (moment, what, details). `first` is what chance brings to the first
+    attempts, where it is known.
+    """
+    chance = first or drawn(workload, seed, jobs, 1, tilt)
+    planned = course(workload, fix, chance)
+    asks = asked_after(workload, seed, jobs, np.int64(2))
+    calm = _calm(workload, fix, chance, planned, asks) if told is None else np.zeros(jobs.shape, dtype=bool)
+    size = jobs.shape[0]
+    results = {name: np.zeros(size, dtype=np.int64) for name in COUNTED}
+    arrival = planned.sends[-1] + chance.message[-1]
+    finished_at = np.where(calm, arrival + workload.step if fix.rules.guard.two_steps else arrival, NEVER)
+    results["finishes"] += calm
+    results["effects"] += calm
+    rest = np.flatnonzero(~calm)
+    if rest.size:
+        running = Running(workload, fix, seed, jobs[rest], told)
+        running.granted(np.arange(rest.size), np.zeros(rest.size, dtype=np.int64), _rows(chance, rest), asks[rest])
+        running.run()
+        finished_at[rest] = running.results.pop("finished_at")
+        for name, found in running.results.items():
+            results[name][rest] = found
+    return Outcome(finished_at=finished_at, weight=chance.weight, **results)
+
+
+def _calm(workload: Workload, fix: Fix, chance: Chance, planned: Course, asks: Ints) -> NDArray[np.bool_]:
+    """Jobs whose first attempt does all before its lease can have run out, in order and without repetitions."""
+    guard = fix.rules.guard
+    if guard.name == "above" and workload.writes > 1:
+        return np.zeros(asks.shape, dtype=bool)
+    safe = np.minimum(planned.then_until, planned.then_until + fix.delay * SECOND + asks)
+    calm = planned.sends[-1] < NEVER
+    taken = planned.until + fix.delay * SECOND + asks
+    calm &= (planned.renewed == NEVER) | ((taken > planned.renewed) & (planned.until > planned.renewed))
+    arrived = None
+    for send, message, again in zip(planned.sends, chance.message, chance.again, strict=True):
+        if arrived is not None:
+            calm &= arrived < (send if guard.compares == "version" else send + message)
+        arrived = send + message + (workload.step if guard.two_steps else 0)
+        calm &= again == NEVER
+    assert arrived is not None
+    calm &= arrived < safe
+    return calm
+
+
+def _rows(chance: Chance, rows: Ints) -> Chance:
+    """What chance brings to some of the jobs."""
+    parts = chance._asdict()
+    some = {
+        n: tuple(a[rows] for a in p) if isinstance(p, tuple) else p[rows] for n, p in parts.items() if p is not None
+    }
+    return Chance(**some)

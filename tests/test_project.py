@@ -19,7 +19,7 @@ REQUIREMENTS = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["tes
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 CONDA_NAMES = {"duckdb": "python-duckdb"}  # where conda-forge calls a package by another name
-NOT_IN_CONDA = {"ministack"}
+NOT_IN_CONDA = {"minicheck", "ministack"}
 
 
 def split(requirement: str) -> tuple[str, str]:

@@ -73,6 +73,7 @@ class Part(NamedTuple):
     place: Place
     condition: str
     names: dict[str, str]
+    values: dict[str, Any]
 
 
 def places(file: Requests, bindings: Bindings | None = None) -> tuple[Place, ...]:
@@ -135,19 +136,21 @@ def read(client: Any, where: Sequence[Place]) -> Items:
 
 
 def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[int, Item]) -> str:
-    """Why the conditions failed, told from the items: only by attributes that a condition looks at.
+    """Why the conditions failed: by the attributes of those parts of a condition that the stored item does not meet.
 
     `stored` are the items (empty: there is none) of the request's parts, by their number; an operation other than a
-    transaction has the part 0. One of terminal, held (acquiring); newer_token, not_held, duplicate, terminal, expired
-    (otherwise); `condition` where none of these explains it.
+    transaction has the part 0. The first of terminal, held (acquiring) or duplicate, newer_token, not_held, terminal,
+    expired (otherwise); `condition` where none of these explains it.
     """
-    found: list[str] = []
-    for number, part in enumerate(_parts(file, request)):
-        if part.condition and number in stored:
-            looked_at = expression.attributes(part.condition, part.names)
-            found += _causes(file, bindings, stored[number], looked_at)
     grant = file.operations[request.operation].kind == "grant"
-    order = ("terminal", "held") if grant else ("newer_token", "not_held", "duplicate", "terminal", "expired")
+    found: set[str] = set()
+    for number, part in enumerate(_parts(file, request)):
+        item = stored.get(number)
+        for condition in expression.conjuncts(part.condition) if part.condition and item is not None else ():
+            if expression.fails(condition, part.names, part.values, item or {}):
+                looked_at = expression.attributes(condition, part.names)
+                found |= {*_causes(file, bindings, item or {}, looked_at, grant)}
+    order = ("terminal", "held") if grant else ("duplicate", "newer_token", "not_held", "terminal", "expired")
     return next((cause for cause in order if cause in found), "condition")
 
 
@@ -207,40 +210,30 @@ def _parts(file: Requests, request: Request) -> list[Part]:
         Part(
             Place(one["TableName"], frozen(key_of(file, one["TableName"], one.get("Key") or one["Item"]))),
             one.get("ConditionExpression", ""), one.get("ExpressionAttributeNames", {}),
+            one.get("ExpressionAttributeValues", {}),
         )
         for one in singles
     ]  # fmt: skip
 
 
-def _causes(file: Requests, bindings: Bindings, item: Item, looked_at: set[str]) -> Iterator[str]:
-    """What of the stored item speaks against the request, among the attributes that its condition looks at."""
-
-    def seen(column: str) -> Any:
-        """The attribute of this column, None where it is missing; False where the condition does not look at it."""
-        attribute = file.map.get(column)
-        return _content(item.get(attribute)) if attribute in looked_at else False
-
-    token, holder, expires = seen("token"), seen("holder"), seen("expires_at")
-    now, presented = int(bindings.get("now", 0)), bindings.get("token")
-    if _content(item.get(file.map.get("status", ""))) in file.terminal and (
-        seen("status") is not False or seen("terminal_version") is not False
-    ):
+def _causes(file: Requests, bindings: Bindings, item: Item, looked_at: set[str], grant: bool) -> Iterator[str]:
+    """What the attributes of a part that the item does not meet say, each in a word."""
+    columns = {column for column, attribute in file.map.items() if attribute in looked_at}
+    held = _content(item.get(file.map.get("token", "")))
+    if "token" in columns and bindings.get("token") is not None:
+        yield "newer_token" if held is not None and int(held) > int(bindings["token"]) else "not_held"
+    if "holder" in columns or not item:
+        yield "held" if grant and item else "not_held"
+    if "expires_at" in columns:
+        yield "held" if grant else "expired"
+    if columns & {"status", "terminal_version"} and _content(item.get(file.map.get("status", ""))) in file.terminal:
         yield "terminal"
-    if holder and expires is not False and (expires is None or now <= int(expires)):
-        yield "held"
-    if token is not False and presented is not None:
-        if token is not None and int(token) > int(presented):
-            yield "newer_token"
-        elif token is None or int(token) < int(presented):
-            yield "not_held"
-    if holder is not False and holder != bindings.get("worker"):
-        yield "not_held"
+    if "terminal_version" in columns and file.map["terminal_version"] in item:
+        yield "terminal"
     if any(bindings.get("operation") in _members(item.get(attribute)) for attribute in looked_at):
         yield "duplicate"
-    if seen("alert"):
+    if "alert" in columns and file.map["alert"] in item:
         yield "duplicate"
-    if expires and int(expires) <= now:
-        yield "expired"
 
 
 def _content(value: Any) -> Any:

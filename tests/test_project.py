@@ -73,13 +73,13 @@ def test_lock_names_no_address():
 
 
 def test_wheel_holds_the_package_data(wheel):
-    """The wheel holds every file of the package, its timelines and request files, and nothing else."""
+    """The wheel holds every file of the package, its timelines, incidents and request files, and nothing else."""
     built = {name for name in wheel.namelist() if ".dist-info/" not in name}
     files = [path for path in (ROOT / "fencinglab").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 
     beside = {
         f"fencinglab/{path.relative_to(ROOT / 'data').as_posix()}"
-        for folder in ("timelines", "requests") for path in (ROOT / "data" / folder).iterdir()
+        for folder in ("incidents", "timelines", "requests") for path in (ROOT / "data" / folder).iterdir()
     }  # fmt: skip
 
     assert built == {path.relative_to(ROOT).as_posix() for path in files} | beside

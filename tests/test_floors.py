@@ -27,8 +27,8 @@ FLOORS = (
         ),
         (
             "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",
-            "logs.unwrap", "logs.sample", "logs.images", "logs.streams", "logs.carry", "logs.cells", "logs.mutations", "logs.lines", "logs.tables",
-            "logs.merge", "logs.read", "logs",
+            "logs.unwrap", "logs.sample", "logs.images", "logs.streams", "logs.carry", "logs.cells", "logs.mutations",
+            "logs.lines", "logs.tables", "logs.merge", "logs.read", "logs",
         ),
     ],
     [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fencinglab import history
 from fencinglab.errors import InputError, UsageError
-from fencinglab.logs import detect, inputs, lines, merge, streams, tables, unwrap, values
+from fencinglab.logs import detect, inputs, lines, merge, sample, streams, tables, unwrap, values
 from fencinglab.logs.inputs import File, Places, SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, resolve
 
@@ -204,16 +204,16 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
         aside += lost
         documents.remove(file)
     by_line = [*(f for f in files if f.detected.shape == "lines"), *copies]
-    sample = streams.look(con, by_line, documents, work)
-    seen["dynamodb-stream"] = tuple(sample.attributes)
-    mapping = resolve(_fields_of(spec, sample.attributes, "stream", several), sample.attributes, "stream")
+    shown = sample.look(con, by_line, documents, work)
+    seen["dynamodb-stream"] = tuple(shown.attributes)
+    mapping = resolve(_fields_of(spec, shown.attributes, "stream", several), shown.attributes, "stream")
     notes = []
     if not any(mapping.get(k) for k in ("token", "written_token", "holder", "expires_at", "version")):
-        if sample.views != {"KEYS_ONLY"}:
+        if shown.views != {"KEYS_ONLY"}:
             raise _no_lease(seen["dynamodb-stream"], files)
         notes.append("the stream is KEYS_ONLY: it shows that items changed, not how; choose NEW_AND_OLD_IMAGES")
     for role in ("token", "written_token"):
-        if (name := mapping.get(role)) and streams.identity_tokens(con, sample, name):
+        if (name := mapping.get(role)) and sample.identity_tokens(con, shown, name):
             notes.append(f"`{name}` holds identities, not numbers: they protect identity, not order")
             mapping = replace(mapping, fields={k: v for k, v in mapping.fields.items() if k != role})
     if (version := mapping.get("version")) and (stored := mapping.get("written_token")):
@@ -221,10 +221,10 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
             f"a write that raised `{version}` is taken to have stored `{stored}` itself: a client that raises the one "
             "and leaves the other as it was would pass for the holder"
         )
-    streams.read(con, by_line, documents, mapping, sample, key, work)
+    streams.read(con, by_line, documents, mapping, shown, key, work)
     aside += _set_aside_records(con, [*all_files, *copies])
     [(records,)] = con.execute("select count(*) from stream").fetchall()
-    never = streams.NEVER.union(*(streams.NEVER_IN[view] for view in sample.views if len(sample.views) == 1))
+    never = streams.NEVER.union(*(streams.NEVER_IN[view] for view in shown.views if len(shown.views) == 1))
     return _Part("stream", records, tuple(aside), never, tuple(notes), 0, mapping, tuple(copies))
 
 

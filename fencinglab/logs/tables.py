@@ -1,4 +1,4 @@
-"""A history that fencinglab wrote (Parquet, JSON lines), and a flat Parquet table mapped like log lines, as history rows."""
+"""History rows from a history that fencinglab wrote (Parquet, JSON lines) and from a flat Parquet table."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ WINDOW = 80  # mutations in one chart; more cannot be told apart in this width
 NAMED = 16  # grants up to which each is labelled with its holder
 
 _TOOLTIPS = {
-    "step": "step", "at": "receiver's time (UTC)", "kind": "kind", "writer": "writer", "presented": "token presented",
+    "step": "step", "at": "receiver's time", "kind": "kind", "writer": "writer", "presented": "token presented",
     "before": "token held before", "decision": "decision", "holder": "holder afterwards",
 }  # fmt: skip
 

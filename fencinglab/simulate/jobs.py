@@ -97,8 +97,5 @@ def _calm(workload: Workload, fix: Fix, chance: Chance, planned: Course, asks: I
 
 def _rows(chance: Chance, rows: Ints) -> Chance:
     """What chance brings to some of the jobs."""
-    parts = chance._asdict()
-    some = {
-        n: tuple(a[rows] for a in p) if isinstance(p, tuple) else p[rows] for n, p in parts.items() if p is not None
-    }
-    return Chance(**some)
+    c, message, again = chance, tuple(m[rows] for m in chance.message), tuple(a[rows] for a in chance.again)
+    return Chance(c.unit[rows], c.pause[rows], c.paused_at[rows], c.crashed_at[rows], c.skew[rows], message, again)

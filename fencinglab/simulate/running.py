@@ -51,8 +51,7 @@ class Running:
         self.of_job = np.zeros((size, self.writes), dtype=bool)  # which operations the job has done
         slots = workload.workers
         self.per_slot = {
-            name: zeros(slots)
-            for name in ("token", "worker", "granted", "end", "paused_at", "pause", "unit", "crashes", "skew")
+            name: zeros(slots) for name in ("token", "worker", "granted", "end", "paused_at", "pause", "unit", "skew")
         }
         self.sends, self.known = zeros(slots, self.writes, fill=NEVER), zeros(slots, self.writes)
         self.looks = zeros(slots, self.writes, fill=NEVER)
@@ -114,7 +113,7 @@ class Running:
         old = {name: found[rows, self.slot[rows]] for name, found in self.per_slot.items()}
         worked = np.minimum(at, old["end"]) - old["granted"]
         self.counts["dead"][rows] += at - old["granted"] - processed(old["paused_at"], old["pause"], worked)
-        self.counts["needless"][rows] += (old["end"] > at) & (old["crashes"] == 0)
+        self.counts["needless"][rows] += old["end"] > at
         self.counts["reassigned"][rows] += 1
         if self.workload.skew:
             self._superseded(rows, at)
@@ -154,7 +153,7 @@ class Running:
         self.renewed[rows] = np.minimum(at + planned.renewed, NEVER)
         end = at + planned.end
         self.free[rows, worker] = end + planned.crashes * self.workload.restart
-        own = chance.paused_at, chance.pause, chance.unit, planned.crashes, chance.skew
+        own = chance.paused_at, chance.pause, chance.unit, chance.skew
         made = (self.latest[rows], worker, at, end, *own)
         for found, value in zip(self.per_slot.values(), made, strict=True):
             found[rows, slot] = value
@@ -280,7 +279,6 @@ class Running:
         self.counts["wasted"][rows] += processed(of["paused_at"], of["pause"], at - of["granted"])
         self.counts["wasted"][rows] -= processed(of["paused_at"], of["pause"], of["end"] - of["granted"])
         self.per_slot["end"][rows, slot] = at
-        self.per_slot["crashes"][rows, slot] = 0
         self.free[rows, of["worker"]] = at
         if self.told is not None:
             self.told.append((int(at[0]), "give up", int(of["token"][0])))

@@ -18,6 +18,7 @@ from fencinglab.dynamodb.requests import (
     ACTIONS,
     Bindings,
     Item,
+    Operation,
     Request,
     Requests,
     Unbound,
@@ -108,25 +109,28 @@ def send(client: Any, file: Requests, request: Request, bindings: Bindings) -> A
 
 
 def step(client: Any, file: Requests, items: Items, operation: str, bindings: Bindings) -> Step:
-    """What the operation makes of the items: they are put there, the request is sent, they are read back.
+    """What the operation makes of the items: those that it touches are put there, it is sent, they are read back.
 
     `items` lie in `places(file, bindings)`. The receiver's tables must be there (`tables`), and nobody else may write.
     """
     where = places(file, bindings)
-    for place, item in zip(where, items, strict=True):
+    request = bind(file, operation, bindings)
+    parts = _parts(file, request)
+    lying = {place: item for place, item in zip(where, items, strict=True) if place in [part.place for part in parts]}
+    for place, item in lying.items():
         if item is None:
             client.delete_item(TableName=place.table, Key=json.loads(place.key))
         else:
             client.put_item(TableName=place.table, Item=json.loads(item))
-    request = bind(file, operation, bindings)
     answer = send(client, file, request, bindings)
     reason = answer.reason
     if answer.decision == "rejected":  # by what is known to lie there, also where the receiver does not say
-        lying = dict(zip(where, items, strict=True))
-        stored = {n: json.loads(lying[part.place] or "{}") for n, part in enumerate(_parts(file, request))}
+        stored = {number: json.loads(lying[part.place] or "{}") for number, part in enumerate(parts)}
         reason = why(file, request, bindings, stored)
+    now = dict(zip(lying, read(client, tuple(lying)), strict=True))
     reply = None if answer.reply is None else frozen(answer.reply)
-    return Step(read(client, where), answer.decision, reason, answer.outcome, reply)
+    after = tuple(now.get(place, item) for place, item in zip(where, items, strict=True))
+    return Step(after, answer.decision, reason, answer.outcome, reply)
 
 
 def read(client: Any, where: Sequence[Place]) -> Items:
@@ -173,17 +177,20 @@ def tables(client: Any, file: Requests) -> Iterator[None]:
 def refused(file: Requests) -> None:
     """Raise InputError, naming the operation, for the first request that DynamoDB would refuse whatever lies there.
 
-    Asks a mock of its own, with the items of `start`: reserved words, overlapping paths, syntax, changed keys.
+    Asks a mock of its own, with the items of `start`: reserved words, overlapping paths, syntax, changed keys. Each
+    condition is made true there, since a request whose condition fails is not looked at any further.
     """
     with Mock() as mock:
         client = mock.client()
         with tables(client, file):
             known = _any(file, {"now": 0})
-            for name in file.operations:
-                fault = step(client, file, begin(file), name, known).reason
+            for name, operation in file.operations.items():
+                willing = file._replace(operations={**file.operations, name: _willing(file, operation)})
+                fault = step(client, willing, begin(file), name, known).reason
                 kind, _, message = fault.partition(": ")
-                if kind == "ValidationException" or message.startswith(("KeyError", "ValueError", "IndexError")):
-                    raise InputError(f"{file.name}: operation `{name}` would be refused: {message or fault}")
+                wrong = kind == "ValidationException" or "ValidationError" in message
+                if wrong or message.startswith(("KeyError", "ValueError", "IndexError")):
+                    raise InputError(f"{file.name}: operation `{name}` would be refused: {message}")
 
 
 # --------------------------------------------------------------------------- what lies behind
@@ -243,6 +250,22 @@ def _content(value: Any) -> Any:
 def _members(value: Any) -> Sequence[Any]:
     content = _content(value)
     return content if isinstance(content, list) else [content]
+
+
+def _willing(file: Requests, operation: Operation) -> Operation:
+    """The operation with conditions that are true and still read whole."""
+
+    def true(one: dict[str, Any]) -> dict[str, Any]:
+        [key, *_] = key_of(file, one["TableName"], one.get("Key") or one["Item"])
+        condition = one.get("ConditionExpression", f"attribute_exists({key})")
+        return one | {"ConditionExpression": f"attribute_exists({key}) OR attribute_not_exists({key}) OR ({condition})"}
+
+    given = operation.input
+    if "TransactItems" in given:
+        return operation._replace(
+            input=given | {"TransactItems": [{k: true(one) for k, one in e.items()} for e in given["TransactItems"]]}
+        )
+    return operation if operation.action == "get-item" else operation._replace(input=true(given))
 
 
 def _any(file: Requests, known: Bindings) -> dict[str, Any]:

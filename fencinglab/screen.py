@@ -103,6 +103,8 @@ def _basis(report: dict[str, Any]) -> list[str]:
         lines.append(f"Format: {form}")
     for mapping in report["mapping"].values():
         fields = [f"{k}={v}" + ("" if k in mapping["recognised"] else " (said)") for k, v in mapping["fields"].items()]
+        if not fields:  # a history says all of it itself
+            continue
         lines.append(f"Mapped: {inert(', '.join(fields), 600)}")
         if "terminal" not in mapping and report["statuses"]:
             lines.append(_proposal(report))

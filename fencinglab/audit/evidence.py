@@ -257,10 +257,10 @@ def statuses(con: duckdb.DuckDBPyConnection, limit: int = 20) -> list[dict[str, 
     relation = con.sql(f"""
         select status, sum(entered)::bigint as entered, sum(left_)::bigint as left from (
             select after_status as status, 1 as entered, 0 as left_ from history
-            where decision = 'accepted' and after_status is not null and after_status is distinct from before_status
+            where decision = 'accepted' and after_status <> '' and after_status is distinct from before_status
             union all
             select before_status, 0, 1 from history
-            where decision = 'accepted' and before_status is not null and after_status <> before_status)
+            where decision = 'accepted' and before_status <> '' and after_status <> before_status)
         group by status order by entered desc, status limit {limit}""")
     return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
 

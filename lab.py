@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Set up fencinglab and run it; `python3 lab.py` alone says what to type.
 
-`lab.py test ...` runs pytest, `lab.py notebooks [01]` opens JupyterLab, any other word goes to `fencinglab`.
+`lab.py test ...` runs pytest, `lab.py notebooks [01]` opens JupyterLab or, with `--html DIR`, writes executed pages; any
+other word goes to `fencinglab`.
 `lab.py replay` needs nothing but Python, its charts apart. For all else the first run makes .venv beside this file; it
 is made anew when the lock, pyproject.toml or Python changed.
 
@@ -104,6 +105,8 @@ def child(words):
     verb, *rest = words
     if verb == "test":
         return [str(PYTHON), "-m", "pytest", *rest], HERE
+    if verb == "notebooks" and "--html" in rest:
+        return [str(PYTHON), "-m", "nbconvert", *pages(rest)], HERE
     if verb == "notebooks":
         return [str(PYTHON), "-m", "jupyterlab", *notebook(rest)], HERE
     if verb == "replay" and not (stamped() == fingerprint() and any(word.startswith("--out") for word in rest)):
@@ -121,6 +124,17 @@ def notebook(rest):
         listed = ", ".join(path.stem for path in found.values()) or "none yet"
         raise Stop(f"there is no notebook {number}: type {typed(['notebooks', 'NUMBER'])} with the number of {listed}")
     return [found[number.zfill(2)].relative_to(HERE).as_posix(), *options]
+
+
+def pages(rest):
+    """What nbconvert executes and writes, and where: every notebook, or the one whose number stands before --html."""
+    place = rest.index("--html")
+    if len(rest) != place + 2 or place > 1:
+        raise Stop(f"--html takes one folder to write into: type {typed(['notebooks', '--html', 'DIR'])}")
+    [chosen] = notebook(rest[:place])
+    books = [chosen] if rest[:place] else [f"notebooks/{path.name}" for path in sorted(HERE.glob("notebooks/*.ipynb"))]
+    written = ["--output-dir", str(Path.cwd() / rest[-1])]  # the child runs in another folder
+    return ["--execute", "--to", "html", "--template-file", "notebooks/page.html.j2", *written, *books]
 
 
 def set_up(words):

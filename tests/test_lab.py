@@ -122,6 +122,27 @@ def test_notebooks_are_found_by_number(lab, rest, opens):
     assert lab.child(["notebooks", *rest]) == ([str(lab.PYTHON), "-m", "jupyterlab", *opens], lab.HERE)
 
 
+def test_notebooks_become_pages(lab, tmp_path, monkeypatch):
+    """`notebooks --html DIR` executes every notebook, or the one with the number, and writes into the caller's DIR."""
+    monkeypatch.chdir(tmp_path)
+    books = [f"notebooks/{name}.ipynb" for name in ("01_paused_worker", "06_audit_a_log")]
+    for book in books:
+        (lab.HERE / book).touch()
+    written = ["--output-dir", str(tmp_path / "out")]
+    command = ["-m", "nbconvert", "--execute", "--to", "html", "--template-file", "notebooks/page.html.j2", *written]
+
+    assert lab.child(["notebooks", "--html", "out"]) == ([str(lab.PYTHON), *command, *books], lab.HERE)
+    assert lab.child(["notebooks", "6", "--html", "out"]) == ([str(lab.PYTHON), *command, books[1]], lab.HERE)
+
+
+@pytest.mark.parametrize("rest", [["--html"], ["--html", "a", "b"], ["01", "02", "--html", "a"]])
+def test_pages_need_one_folder(lab, capsys, rest):
+    """--html without its folder, or with more words, is answered with the command, before anything is installed."""
+    assert lab.main(["notebooks", *rest]) == 2
+    assert said(capsys).startswith("--html takes one folder to write into: type `")
+    assert not lab.VENV.exists()
+
+
 def test_unknown_notebook(lab, capsys):
     """A number without a notebook is answered with those that exist, before anything is installed."""
     (lab.HERE / "notebooks" / "06_audit_a_log.ipynb").touch()

@@ -1,6 +1,7 @@
 """Every notebook is short, clean in git, and runs as its readers run it: by papermill, from a folder of their own."""
 
 import ast
+import html
 import json
 import os
 import re
@@ -14,7 +15,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from fencinglab.model.fix import FIXES, PROPOSED
+
 ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "notebooks" / "page.html.j2"
 NOTEBOOKS = {path.stem: path for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
 
 # How long a notebook may be: a reader has an evening, not a week.
@@ -27,6 +31,8 @@ SECONDS = 60  # to run
 
 # Beside its defaults every notebook runs with one other set of parameters, in a folder that has these logs.
 OTHERWISE = {
+    "01_paused_worker": {"timeline": "short-pause", "fixes": "unfenced, longer-lease,fenced"},
+    "02_tokens_and_acceptance": {"timeline": "old-token-first", "fixes": "fenced,promised,latest"},
     "05_late_render": {"timeline": "late-render-three-workers", "fixes": "unfenced,fenced,current-lease"},
     "06_audit_a_log": {
         "log": "request-status-unfenced.jsonl", "terminal": "SUCCEEDED,FAILED", "rising": "attempt", "redact": True,
@@ -225,14 +231,135 @@ def test_unknown_parameter_is_refused(tmp_path, name):
 
 @notebooks
 def test_becomes_a_page(run, name, tmp_path):
-    """`nbconvert --to html` makes a page of the executed notebook, with the charts as pictures."""
+    """As a page for reading the charts are pictures with their words, and nothing is fetched or run."""
     _, notebook = run(name, False)
     nbformat.write(notebook, tmp_path / "out.ipynb")
-    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--no-input", "out.ipynb"]
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--template-file", str(PAGE), "out.ipynb"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "data:image/png;base64," in (tmp_path / "out.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    pictures = [html.unescape(alt) for alt in re.findall(r'<img alt="([^"]*)"[^>]*?src="data:image/png;base64,', page)]
+
+    assert pictures == [bundle["text/plain"] for bundle in bundles(notebook) if "image/png" in bundle]
+    assert "<script" not in page and "<link" not in page
+
+
+# --------------------------------------------------------------------------- a foreign kernel, exercises
+
+TEACHING = [name for name in NOTEBOOKS if "except ImportError" in code(name)[0].source]
+
+
+@pytest.mark.parametrize("name", TEACHING)
+def test_a_foreign_kernel_is_told_what_to_type(name):
+    """Where fencinglab is missing, the first cell fails with the command that starts the right kernel."""
+    python = getattr(sys, "_base_executable", sys.executable)
+    command = [python, "-I", "-S", "-c", code(name)[0].source]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+
+    assert done.returncode == 1
+    assert last.startswith("ImportError: No module named '")
+    assert f"`python3 lab.py notebooks {name[:2]}`" in last
+
+
+EXERCISED = ("01_paused_worker", "02_tokens_and_acceptance")
+
+
+@pytest.mark.parametrize("name", EXERCISED)
+def test_exercises_are_checked(run, name):
+    """As they stand both exercises are open and say what to look at; the folded solutions answer both."""
+    _, notebook = run(name, False)
+    told = [
+        "".join(output.text for output in cell.outputs if "text" in output)
+        for cell in notebook.cells[-7:]
+        if cell.cell_type == "code"
+    ]
+
+    assert told[0].startswith("Nothing is guessed yet.") and "Look at" in told[0]
+    assert told[1].startswith("Nothing is changed yet") and "Look at" in told[1]
+    assert told[2].startswith("2 of 2 right.") and "Broken by one line" in told[2]
+
+
+# --------------------------------------------------------------------------- 01 and 02
+
+
+def printed(notebook):
+    """All that was printed."""
+    return "".join(output.text for output in outputs(notebook) if output.output_type == "stream")
+
+
+def charts(notebook):
+    """The charts as Vega-Lite, in order."""
+    mime = "application/vnd.vegalite.v5+json"
+    return [bundle[mime] for bundle in bundles(notebook) if mime in bundle]
+
+
+def test_paused_worker_tells_the_article(run):
+    """By default the four facts stand in it word for word, and the article's five rows."""
+    _, notebook = run("01_paused_worker", False)
+    rows = table(notebook, "step", "unfenced", "fenced")
+
+    assert (
+        "unfenced final value: old-result\nfenced final value: new-result\n"
+        "repeated current token: accepted\nold token before newer token reaches resource: accepted\n"
+    ) in printed(notebook)
+    assert [(row["step"], row["event"]) for row in rows] == [
+        ("1", "A acquires; A reads"),
+        ("2", "A pauses; lease expires"),
+        ("3", "B acquires; B writes new-result"),
+        ("4", "A resumes; A writes old-result"),
+        ("5", "B writes new-result"),
+    ]
+    assert rows[3]["fenced"] == "A wrote with 41 after 42 was accepted: rejected by at-or-above"
+    assert rows[3]["unfenced"] == "A wrote with 41 after 42 was accepted: accepted, nothing compared"
+
+
+def test_paused_worker_draws_lanes(run):
+    """The first chart is titled by the harm, the second has a panel for each fix, also with other parameters."""
+    for otherwise, fixes in ((False, ["unfenced", "fenced"]), (True, ["unfenced", "longer-lease", "fenced"])):
+        _, notebook = run("01_paused_worker", otherwise)
+        first, second, *_ = charts(notebook)
+
+        assert first["title"]["text"][0].startswith("41 was accepted after 42: write by A")
+        assert [panel["title"]["text"][0].partition(":")[0] for panel in second["vconcat"]] == fixes
+
+
+def test_paused_worker_shows_where_a_longer_lease_ends(run):
+    """The longer lease helps in the short pause and not in the long one; fencing helps in both."""
+    _, notebook = run("01_paused_worker", False)
+    harm = {(row["timeline"], row["fix"]): row["harm"] for row in table(notebook, "timeline", "fix", "harm")}
+    safe = {case for case, says in harm.items() if says == "nothing unsafe"}
+
+    assert safe == {("short-pause", "longer-lease"), ("short-pause", "fenced"), ("long-pause", "fenced")}
+    assert "before it had acquired" in printed(notebook) and "never came back" in printed(notebook)
+
+
+def test_token_histories_stand_for_every_fix(run):
+    """By default every fix stands above exactly one history, and the first is the harm."""
+    _, notebook = run("02_tokens_and_acceptance", False)
+    named = re.findall(r"^under (.*)$", printed(notebook), re.M)
+
+    assert sorted(", ".join(named).split(", ")) == sorted(FIXES)
+    assert charts(notebook)[0]["title"]["text"][0] == "41 was accepted after 42: write by A at 01:04"
+    assert len(named) < len(FIXES) / 2
+
+
+def test_proposed_fixes_improve_and_are_exposed(run):
+    """The four proposed fixes are rows, each with a timeline that it improves and one in which harm is left."""
+    _, notebook = run("02_tokens_and_acceptance", False)
+    rows = table(notebook, "improved_by", "exposed_by")
+
+    assert tuple(row["fix"] for row in rows) == PROPOSED
+    assert all(row["without"] and row["still"] and row["improved_by"] != row["exposed_by"] for row in rows)
+
+
+def test_a_misspelt_fix_is_refused(tmp_path):
+    """A fix that there is not stops the run with the nearest names."""
+    done, _ = papermill(tmp_path, "02_tokens_and_acceptance", "-p", "fixes", "fence")
+
+    assert done.returncode != 0
+    assert "`fence` is no fix; nearest: fenced" in done.stderr
 
 
 # --------------------------------------------------------------------------- 05

@@ -11,6 +11,7 @@ import pytest
 import worlds
 
 from fencinglab import screen
+from fencinglab.cli import main
 from fencinglab.examine import audit_logs, examine, request_of
 
 DATA = Path(__file__).parents[1] / "data"
@@ -207,3 +208,15 @@ def resource_of(log: Path) -> str:
     """The key of the one resource in a hostile log, as --resource takes it."""
     first: dict[str, Any] = json.loads(log.read_text(encoding="utf-8").splitlines()[0])
     return str(first["jobId"] if "jobId" in first else first["dynamodb"]["Keys"]["jobId"]["S"])
+
+
+def test_a_history_needs_no_mapping(tmp_path, capsys):
+    """A history that fencinglab wrote says its final statuses itself: no mapping is shown and none proposed."""
+    assert main(["replay", "late-render", "--fix", "unfenced", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    with examine(request_of([str(tmp_path / "history/unfenced.jsonl")], {})) as done:
+        text = screen.screen(done.report)
+
+    assert "Format: history" in text
+    assert "Mapped:" not in text
+    assert "--terminal" not in text

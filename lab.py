@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Set up fencinglab and run it; `python3 lab.py` alone says what to type.
 
-`lab.py test ...` runs pytest, `lab.py notebooks [01]` opens JupyterLab or, with `--html DIR`, writes executed pages; any
-other word goes to `fencinglab`.
+`lab.py test ...` runs pytest, `lab.py notebooks [01]` opens JupyterLab or, with `--html DIR`, writes executed pages.
+Any other word goes to `fencinglab`.
 `lab.py replay` needs nothing but Python, its charts apart. For all else the first run makes .venv beside this file; it
 is made anew when the lock, pyproject.toml or Python changed.
 

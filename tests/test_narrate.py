@@ -199,3 +199,28 @@ def test_any_timeline_can_be_told(timeline):
     assert [*narrate.contents(of)] == [
         "trace.csv", "comparison.csv", "replay.json", *(f"history/{run.fix.name}.jsonl" for run in of)
     ]  # fmt: skip
+
+
+def test_turns_are_the_rows_of_the_article():
+    """The article's events are five turns, each with what came of its last event under each fix."""
+    rows = narrate.turns([replay(shelf.find("report-generation"), FIXES[fix]) for fix in ("unfenced", "fenced")])
+
+    assert [[*row] for row in rows] == [["step", "event", "unfenced", "fenced"]] * 5
+    assert [(row["event"], row["fenced"]) for row in rows] == [
+        ("A acquires; A reads", "A reads that nothing is written yet"),
+        ("A pauses; lease expires", "A's lease (41) runs out; what it protects does not change"),
+        ("B acquires; B writes new-result", "B wrote with 42: accepted by at-or-above"),
+        ("A resumes; A writes old-result", "A wrote with 41 after 42 was accepted: rejected by at-or-above"),
+        ("B writes new-result", "B wrote again with 42: accepted by at-or-above"),
+    ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(timelines())
+def test_turns_leave_no_event_out(timeline):
+    """Every event stands in exactly one turn, in order, and the turns are counted from 1."""
+    run = replay(timeline, FIXES["fenced"])
+    rows = narrate.turns([run])
+
+    assert "; ".join(row["event"] for row in rows) == "; ".join(str(step.event) for step in run.told)
+    assert [row["step"] for row in rows] == [*range(1, len(rows) + 1)]

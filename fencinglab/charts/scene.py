@@ -6,6 +6,7 @@ lies between the places of the two nearest; as times are labels and never the or
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -129,11 +130,10 @@ def _beside(rows: Sequence[Row], steps: Sequence[Step]) -> Iterator[float]:
 
 
 def _of_day(at: Any) -> str:
-    """The time of day, for an axis."""
-    if isinstance(at, datetime):
-        return f"{at:%H:%M:%S}"
-    text = str(at or "")
-    return text[11:19] if text[10:11] == "T" else ""
+    """The time of day, for an axis: digits and colons, or nothing."""
+    text = at.isoformat() if isinstance(at, datetime) else str(at or "")
+    found = re.match(r"[0-9-]{10}[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})", text)
+    return found[1] if found else ""
 
 
 def _workers(rows: Sequence[Row], steps: Sequence[Step]) -> dict[str, str]:

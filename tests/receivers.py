@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,23 +68,53 @@ def ministack() -> Iterator[str]:
     """The URL of a ministack that serves DynamoDB on loopback alone; skips where it is not installed."""
     if find_spec("ministack") is None:
         pytest.skip("ministack is not installed: pip install ministack")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _free_port()
     given = {"SERVICES": "dynamodb,dynamodbstreams", "GATEWAY_PORT": str(port), "IOT_MTLS_ENABLED": "0"}
     command = [sys.executable, "-m", "hypercorn", "ministack.app:app", "--bind", f"127.0.0.1:{port}"]
+    with _running(command, f"http://127.0.0.1:{port}", "/_ministack/health", given) as url:
+        yield url
+
+
+@contextmanager
+def dynalite(cache: Path) -> Iterator[str]:
+    """The URL of a dynalite on loopback, installed from npm into `cache` once; skips where there is no Node."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("dynalite needs Node and npm")
+    script = cache / "node_modules" / "dynalite" / "cli.js"
+    if not script.exists():
+        command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(cache), "dynalite@4.0.0"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode:
+            pytest.skip(f"dynalite cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
+    port = _free_port()
+    command = ["node", str(script), "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--createTableMs", "0", "--deleteTableMs", "0"]
+    with _running(command, f"http://127.0.0.1:{port}", "/", {}) as url:
+        yield url
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def _running(command: list[str], url: str, health: str, given: dict[str, str]) -> Iterator[str]:
+    """Run a server until the block ends; the block begins when it answers, whatever it answers."""
     process = subprocess.Popen(command, env=os.environ | given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(150):
             time.sleep(0.2)
             try:
-                with urllib.request.urlopen(f"{url}/_ministack/health", timeout=2):
-                    break
+                urllib.request.urlopen(url + health, timeout=2).close()
+                break
+            except urllib.error.HTTPError:
+                break
             except OSError:
                 continue
         else:
-            raise RuntimeError("ministack did not answer within 30 s")
+            raise RuntimeError(f"{command[0]} did not answer at {url} within 30 s")
         yield url
     finally:
         process.terminate()

@@ -15,7 +15,7 @@ from fencinglab.dynamodb import requests
 from fencinglab.dynamodb.requests import Requests
 from fencinglab.dynamodb.sending import Answer, begin, places, read, send
 from fencinglab.model.guard import GUARDS
-from fencinglab.model.lease import Lease, grant, held_by, release, renew
+from fencinglab.model.lease import Lease, grant, release, renew
 from fencinglab.model.receiver import Held, Mutation, Rules, apply, refusal
 
 WORKERS = "ABC"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fencinglab.errors import UsageError
 
 HAZARDS = {
-    "crash": "a worker crashes, forgets everything and starts again",
+    "crash": "a worker crashes, also when it has sent everything, forgets all and starts again",
     "lost-reply": "a reply is lost, and the sender sends the same mutation again",
     "clock-skew": "a worker whose clock runs ahead takes a lease that still runs",
     "release": "a holder that has sent everything gives its lease back before all of it has arrived",

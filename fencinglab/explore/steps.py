@@ -223,7 +223,7 @@ class Model(NamedTuple):
 
     def _mishaps(self, shared: Shared, worker: Worker, name: str) -> Iterator[Move]:
         works = IDLE < worker.place < len(self.program)
-        if works and (less := self._spent(shared, "crash")):
+        if worker.place != IDLE and (less := self._spent(shared, "crash")):
             flying = tuple(m._replace(old=True) for m in worker.messages if m.copies or m.checked)
             yield Move(Step("crash", name), less, Worker(fenced=worker.fenced, messages=flying))
         sent_all = worker.place == len(self.program)

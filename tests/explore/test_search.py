@@ -1,0 +1,256 @@
+"""The search reproduces every oracle number, agrees with an independent checker, and never hides a bound."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import peer
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fencinglab.errors import UsageError
+from fencinglab.explore.hazards import HAZARDS, Hazard
+from fencinglab.explore.invariants import ALERTING, INVARIANTS, SOMETIMES
+from fencinglab.explore.search import explore, model_of
+from fencinglab.model.fix import FIXES
+
+CORE = ("order", "ownership", "terminal", "final")
+
+# fix -> length of the shortest counterexample to each (None = holds), states; two workers, two writes each
+ORACLE = {
+    "unfenced": (9, 6, 6, 13, 2149),
+    "longer-lease": (9, 6, 6, 13, 2149),
+    "renew-or-abort": (9, 6, 6, 12, 3047),
+    "client-check": (11, 7, 8, 14, 4439),
+    "two-step-token": (11, 7, 8, 16, 27777),
+    "two-step-holder": (11, 7, 8, 14, 37033),
+    "fenced": (None, 6, 6, None, 1789),
+    "fenced-above": (None, 6, 11, None, 1993),
+    "fenced-id-per-attempt": (None, 6, 11, None, 1945),
+    "fenced-id-per-job": (None, 6, None, 13, 1593),
+    "latest": (None, None, 6, None, 1149),
+    "holder": (None, None, 6, 14, 1729),
+    "holder-id": (None, None, None, 14, 2117),
+    "latest-id": (None, None, None, None, 1289),
+}
+
+
+def answer(fix: str, *, hazards=(), alert="none", workers=2, writes=2, **more):
+    return explore(model_of(FIXES[fix], workers, writes, hazards, alert), **more)
+
+
+def statuses(found):
+    return {verdict.invariant: verdict.status for verdict in found.verdicts}
+
+
+@pytest.mark.parametrize("fix", ORACLE)
+def test_the_oracle_numbers(fix):
+    """Verdicts, shortest lengths and the number of states are those of two independent explorations."""
+    found = answer(fix)
+    verdicts = [found.of(name) for name in CORE]
+
+    assert (*(verdict.length for verdict in verdicts), found.states) == ORACLE[fix]
+    assert {v.status for v in verdicts} <= {"holds", "violated"}
+    assert not found.stopped
+
+
+@pytest.mark.parametrize(("workers", "writes"), [(1, 1), (1, 2), (2, 1)])
+@pytest.mark.parametrize("fix", peer.FIXES)
+def test_the_plainest_search_agrees(fix, workers, writes):
+    """A naive search of a model written from the text alone finds the same lengths and as many states."""
+    found = answer(fix, workers=workers, writes=writes)
+    states, lengths = peer.searched(fix, workers, writes)
+
+    assert found.states == states
+    assert {name: found.of(name).length for name in CORE} == lengths
+
+
+@pytest.mark.parametrize("fix", peer.FIXES)
+def test_minicheck_agrees(fix):
+    """An independent model checker finds as many states, the same verdicts and the same lengths."""
+    minicheck = pytest.importorskip("minicheck")
+    writes = 1 if "two-step" in fix else 2
+    theirs = minicheck.check_safety(peer.protocol(fix, 2, writes))
+    ours = answer(fix, writes=writes)
+
+    assert theirs["reachable_states"] == ours.states
+    for name, found in theirs["properties"].items():
+        assert found["holds"] == (ours.of(name).status != "violated"), name
+        assert found["holds"] or len(found["counterexample"]) - 1 == ours.of(name).length, name
+
+
+@pytest.mark.parametrize("fix", ["fenced", "unfenced", "latest-id", "client-check", "identity"])
+def test_symmetry_changes_no_verdict(fix):
+    """Leaving out what differs only by names changes neither a verdict nor a length, and half the states go."""
+    whole, half = answer(fix), answer(fix, symmetric=True)
+
+    assert [(v.invariant, v.status, v.length) for v in whole.verdicts] == [
+        (v.invariant, v.status, v.length) for v in half.verdicts
+    ]
+    assert half.states * 2 == whole.states + 1  # all but the first state have a twin
+
+
+def test_three_workers_with_symmetry():
+    """With three workers a sixth of the states is left: 15,799 of 94,687 under `fenced`."""
+    assert answer("fenced", workers=3, symmetric=True).states == 15_799
+
+
+# --- what a pass means
+
+
+def test_a_pass_without_a_test_is_empty():
+    """One worker alone never meets a newer grant: order, ownership and final value hold of nothing."""
+    found = answer("unfenced", workers=1)
+
+    assert statuses(found) | {"late": "-"} == {
+        "order": "empty", "ownership": "empty", "terminal": "violated", "final": "empty", "alert-once": "not_applicable",
+        "late": "-", "alert-possible": "not_applicable", "can-finish": "holds",
+    }  # fmt: skip
+    assert found.of("order").missing == ("two-grants", "overtaken")
+
+
+@pytest.mark.parametrize("fix", FIXES)
+def test_a_search_that_stops_decides_no_pass(fix):
+    """At a bound nothing holds any more: what was broken before is violated, all else undecided, and it says why."""
+    found = answer(fix, most=300)
+
+    assert found.stopped == "stopped at 300 states; `--max-states` allows more"
+    assert {*statuses(found).values()} <= {"violated", "undecided", "not_applicable"}
+    whole = statuses(answer(fix))
+    assert all(whole[name] == "violated" for name, status in statuses(found).items() if status == "violated")
+
+
+@pytest.mark.parametrize("invariant", INVARIANTS)
+def test_every_invariant_is_broken_and_held(invariant):
+    """For every invariant there is a fix that breaks it and one that holds it, both put to the test."""
+    alert = "after" if invariant in ALERTING else "none"
+    crash = [Hazard("crash")] if invariant == "alert-possible" else []
+    held_by = {"alert-once": ("latest-id", "with", []), "alert-possible": ("latest-id", "with", crash)}
+    fix, how, hazards = held_by.get(invariant, ("current-lease" if invariant == "late" else "latest-id", alert, []))
+    broken = {"can-finish": "fenced-above", "late": "unfenced"}.get(invariant, "unfenced")
+
+    assert (
+        answer(broken, alert=alert, hazards=crash, writes=1 if alert == "after" else 2).of(invariant).status
+        == "violated"
+    )
+    assert answer(fix, alert=how, hazards=hazards).of(invariant).status == "holds"
+
+
+@pytest.mark.parametrize("name", SOMETIMES)
+def test_every_sometimes_is_reached_and_missed(name):
+    """For everything that must be reachable there is a model that reaches it, and one that does not."""
+    reaches = answer("unfenced", alert="with").reached | answer("fenced").reached
+    alone = answer("unfenced", workers=1, writes=1).reached
+
+    assert name in reaches
+    assert name not in alone or name in ("arrived-late", "rest", "finish-again", "unheld", "one-lease-twice")
+    if name in alone:
+        stopped = answer("unfenced", most=1).reached
+        assert name not in stopped
+
+
+# --- hazards
+
+
+HARMED = {  # hazard -> (a fix under which it does harm, the invariant, a fix under which it does not)
+    "crash": (
+        "holder-id",
+        "ownership",
+        "latest-id",
+    ),  # a name cannot tell the lease before the crash from that after it
+    "lost-reply": ("latest", "terminal", "latest-id"),
+    "clock-skew": ("fenced", "ownership", "latest-id"),
+    "release": ("unfenced", "order", "latest-id"),
+    "ttl": ("latest-id", "ownership", "token-floor"),
+    "restore": ("latest-id", "ownership", "token-floor"),
+    "unfenced-worker": ("latest-id", "ownership", "latest-id-strict"),
+}
+
+
+@pytest.mark.parametrize("hazard", HAZARDS)
+def test_every_hazard_harms_under_one_fix_and_not_under_another(hazard):
+    """Each hazard, switched on once, breaks an invariant under a fix and leaves it under another."""
+    harmed, invariant, kept = HARMED[hazard]
+
+    assert answer(harmed, hazards=[Hazard(hazard)], writes=1).of(invariant).status == "violated"
+    assert answer(kept, hazards=[Hazard(hazard)], writes=1).of(invariant).status == "holds"
+
+
+@pytest.mark.parametrize(
+    ("hazard", "fix", "invariant"),
+    [
+        ("crash", "holder-id", "ownership"),
+        ("ttl", "latest-id", "ownership"),
+        ("restore", "latest-id", "ownership"),
+        ("unfenced-worker", "latest-id", "ownership"),
+    ],
+)
+def test_without_the_hazard_the_fix_holds(hazard, fix, invariant):
+    """It is the hazard that does the harm: the same fix holds while it is off."""
+    assert answer(fix, writes=1).of(invariant).status == "holds"
+
+
+@pytest.mark.parametrize("hazard", HAZARDS)
+def test_more_of_a_hazard_is_a_larger_world(hazard):
+    """A hazard adds states, and more the more often it may happen; nothing that is broken is mended by it."""
+    answers = [answer("fenced", writes=1, hazards=[Hazard(hazard, n)] if n else []) for n in (0, 1, 2)]
+
+    none, once, twice = (found.states for found in answers)
+
+    assert none < once <= twice
+    assert once < twice or hazard == "clock-skew"  # of two workers only the second can be early
+    for a, b in pairwise(answers):
+        assert {n for n, s in statuses(a).items() if s == "violated"} <= {
+            n for n, s in statuses(b).items() if s == "violated"
+        }
+
+
+def test_a_finish_that_carries_the_alert_is_the_only_one_that_keeps_both():
+    """Before the finish an alert doubles after a crash, after it one is lost; in the same step neither happens."""
+    crash = [Hazard("crash")]
+    found = {
+        alert: statuses(answer("latest-id", writes=1, alert=alert, hazards=crash))
+        for alert in ("before", "after", "with")
+    }
+
+    assert {alert: (of["alert-once"], of["alert-possible"]) for alert, of in found.items()} == {
+        "before": ("violated", "holds"), "after": ("violated", "violated"), "with": ("holds", "holds")
+    }  # fmt: skip
+
+
+# --- the same every time, and refusals
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    fix=st.sampled_from(sorted(FIXES)),
+    hazard=st.sampled_from(sorted(HAZARDS)),
+    alert=st.sampled_from(["none", "with"]),
+    symmetric=st.booleans(),
+)
+def test_the_same_every_time(fix, hazard, alert, symmetric):
+    """Two searches of one model give the same answer, to the step of every run."""
+    first, second = (
+        answer(fix, writes=1, hazards=[Hazard(hazard)], alert=alert, symmetric=symmetric) for _ in range(2)
+    )
+
+    assert first[1:] == second[1:]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"workers": 0}, "--workers 0: a search needs 1 to 8; with more than 3 it takes hours"),
+        ({"workers": 9}, "--workers 9: a search needs 1 to 8; with more than 3 it takes hours"),
+        ({"writes": 0}, "--writes 0: a search needs 1 to 9; with more than 3 it takes hours"),
+        ({"alert": "never"}, "--alert never: is none of none, before, after, with"),
+        ({"most": 0}, "--max-states 0: a search needs at least 1"),
+    ],
+)
+def test_a_bound_of_nothing_is_refused(given, sentence):
+    """A number that bounds everything away is refused with what is allowed."""
+    with pytest.raises(UsageError) as caught:
+        answer("fenced", **given)
+
+    assert str(caught.value) == sentence

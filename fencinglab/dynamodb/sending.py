@@ -143,8 +143,8 @@ def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[in
     """Why the conditions failed: by the attributes of those parts of a condition that the stored item does not meet.
 
     `stored` are the items (empty: there is none) of the request's parts, by their number; an operation other than a
-    transaction has the part 0. The first of terminal, held (acquiring) or duplicate, newer_token, not_held, terminal,
-    expired (otherwise); `condition` where none of these explains it.
+    transaction has the part 0. The first of terminal, held, not_held (acquiring) or duplicate, newer_token, not_held,
+    terminal, expired (otherwise); `condition` where none of these explains it.
     """
     grant = file.operations[request.operation].kind == "grant"
     found: set[str] = set()
@@ -154,7 +154,7 @@ def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[in
             if expression.fails(condition, part.names, part.values, item or {}):
                 looked_at = expression.attributes(condition, part.names)
                 found |= {*_causes(file, bindings, item or {}, looked_at, grant)}
-    order = ("terminal", "held") if grant else ("duplicate", "newer_token", "not_held", "terminal", "expired")
+    order = ("terminal", "held", "not_held") if grant else ("duplicate", "newer_token", "not_held", "terminal", "expired")
     return next((cause for cause in order if cause in found), "condition")
 
 

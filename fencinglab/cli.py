@@ -93,7 +93,42 @@ def parser() -> argparse.ArgumentParser:
     replay.add_argument(
         "--out", metavar="DIR", help="write trace.csv, comparison.csv, replay.json, the histories and the chart"
     )
+    _check_options(verbs)
     return top
+
+
+def _check_options(verbs: Any) -> None:
+    check = verbs.add_parser(
+        "check", help="What can happen? Try every order of events under a fix.",
+        description="What can happen? Tries every order of pauses, delays, duplicates and expiries under a fix, and "
+        "prints the shortest run that breaks an invariant. Whatever bounds the search is printed with the answer.",
+        epilog=EXITS, allow_abbrev=False,
+    )  # fmt: skip
+    check.add_argument("--fix", required=True, metavar="NAME", help="the fix; `fencinglab replay` lists them")
+    check.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
+    check.add_argument(
+        "--writes", type=int, default=2, metavar="W", help="writes of each, the last finishes (default 2)"
+    )
+    check.add_argument(
+        "--hazard",
+        action="append",
+        default=[],
+        metavar="NAME[=TIMES]",
+        help="what else may go wrong; may be given often",
+    )
+    check.add_argument(
+        "--alert", default="none", metavar="WHEN", help="before, after or with the finish (default none)"
+    )
+    check.add_argument("--symmetry", action="store_true", help="count states that differ only by worker names once")
+    check.add_argument("--max-states", type=int, metavar="N", help="stop there; then nothing holds (default 5,000,000)")
+    check.add_argument("--fail-on", metavar="CLASS", help="exit 1 for window or cost too")
+    check.add_argument(
+        "--show", action="append", default=[], metavar="WHAT", help="the run that breaks this invariant, or passing"
+    )
+    check.add_argument(
+        "--out", metavar="DIR", help="write check.json and every counterexample as a timeline and Mermaid"
+    )
+    check.add_argument("--quiet", action="store_true", help="no progress on the terminal")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -104,6 +139,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.verb is None:
             parser().print_help()
             return 0
+        if options.verb == "check":
+            return _check(options)
         return _replay(options) if options.verb == "replay" else _audit(options, words)
     except FencinglabError as error:
         print(f"fencinglab: {inert(error, 2000)}", file=sys.stderr)
@@ -153,6 +190,38 @@ def _drawn(runs: Sequence[Run]) -> dict[str, bytes | str]:
 
     alone = charts.lanes(judged(runs[0]), runs[0].told) if len(runs) == 1 else None
     return charts.files(alone or charts.multiples(runs), "lanes")
+
+
+def _check(options: argparse.Namespace) -> int:
+    from fencinglab import output, told
+    from fencinglab.explore import hazards, search
+    from fencinglab.model import fix
+
+    fail_on = _classes(options.fail_on)
+    model = search.model_of(
+        fix.named(options.fix), options.workers, options.writes, hazards.chosen(options.hazard), options.alert
+    )
+    show = _progress(options.quiet)
+    most = search.MOST_STATES if options.max_states is None else options.max_states
+    answer = search.explore(
+        model, symmetric=options.symmetry, most=most, progress=lambda states: show(f"{states:,} states")
+    )
+    show("")
+    sys.stdout.write(told.screen(answer, options.show))
+    if options.out:
+        written = output.place(told.contents(answer), Path(options.out))
+        print("Written: " + ", ".join(str(path) for path in written))
+    sys.stdout.flush()
+    return told.exit_code(answer, fail_on)
+
+
+def _classes(given: str | None) -> tuple[str, ...]:
+    """The classes that --fail-on names; one that there is not is a UsageError."""
+    named = tuple(given.split(",")) if given else ()
+    for name in named:
+        if name not in ("unsafe", "window", "cost"):
+            raise UsageError(f"--fail-on {given}: `{name}` is none of window, cost")
+    return named
 
 
 def _audit(options: argparse.Namespace, words: Sequence[str]) -> int:

@@ -34,7 +34,7 @@ FLOORS = (
     [
         (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
-            "explore.run", "explore",
+            "explore.run", "explore.matrix", "explore",
         ),
         (
             "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
@@ -48,7 +48,7 @@ FLOORS = (
             "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts",
         ),
     ],
-    [("report", "screen", "page", "examine", "notebook", "files"), ("narrate",), ("exercise",), ("compare",)],
+    [("report", "screen", "page", "examine", "notebook", "files"), ("narrate",), ("told",), ("exercise",), ("compare",)],
     [("cli",)],
 )  # fmt: skip
 

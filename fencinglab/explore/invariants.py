@@ -15,20 +15,41 @@ class Invariant(NamedTuple):
     name: str
     group: str  # the class of the audit's rules: unsafe, window or cost
     says: str
+    broken: str  # what can happen where it does not hold
     sometimes: tuple[str, ...]  # what must be reachable, else a pass is empty
 
 
 INVARIANTS = {
     invariant.name: invariant
     for invariant in (
-        Invariant("order", "unsafe", "accepted tokens never fall", ("two-grants", "overtaken")),
-        Invariant("ownership", "unsafe", "no stale write is accepted", ("two-grants", "arrived-stale")),
-        Invariant("terminal", "unsafe", "it is finished at most once", ("finish-again",)),
-        Invariant("final", "unsafe", "the final value is the newest owner's", ("two-grants", "rest")),
-        Invariant("alert-once", "unsafe", "an alert is raised at most once", ("alert-again",)),
-        Invariant("late", "window", "no late write is accepted", ("arrived-late",)),
-        Invariant("alert-possible", "cost", "an alert can still be raised", ("rest",)),
-        Invariant("can-finish", "cost", "the job can still finish", ("unheld",)),
+        Invariant(
+            "order",
+            "unsafe",
+            "accepted tokens never fall",
+            "an older write can replace a newer one",
+            ("two-grants", "overtaken"),
+        ),
+        Invariant(
+            "ownership",
+            "unsafe",
+            "no stale write is accepted",
+            "a stale write can be accepted",
+            ("two-grants", "arrived-stale"),
+        ),
+        Invariant("terminal", "unsafe", "it is finished at most once", "it can be finished twice", ("finish-again",)),
+        Invariant(
+            "final",
+            "unsafe",
+            "the final value is the newest owner's",
+            "an older owner's value can stand in the end",
+            ("two-grants", "rest"),
+        ),
+        Invariant(
+            "alert-once", "unsafe", "an alert is raised at most once", "an alert can be raised twice", ("alert-again",)
+        ),
+        Invariant("late", "window", "no late write is accepted", "a late write can be accepted", ("arrived-late",)),
+        Invariant("alert-possible", "cost", "an alert can still be raised", "an alert can get lost", ("rest",)),
+        Invariant("can-finish", "cost", "the job can still finish", "the job can get stuck", ("unheld",)),
     )
 }
 ALERTING = ("alert-once", "alert-possible")  # nothing to say where the program raises no alert

@@ -46,7 +46,7 @@ def counterexample(answer: Answer, invariant: str) -> Counterexample:
         raise ValueError(f"{invariant} is not violated: {verdict.status}")
     model = answer.model
     rescue = _rescue(model, verdict)
-    title = f"The shortest run under {model.fix.name} that breaks: {INVARIANTS[invariant].says}"
+    title = f"Under {model.fix.name} {INVARIANTS[invariant].broken}: the shortest run"
     told = timeline_of(model, (*verdict.run, *rescue), f"{model.fix.name}-{invariant}", title)
     return Counterexample(invariant, len(verdict.run), replay.replay(told, model.fix), _lost_at(told, model, invariant))
 

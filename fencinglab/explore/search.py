@@ -194,7 +194,7 @@ class _Search:
             if stuck and state & _PART in stuck:
                 self._note(_BITS["can-finish"], state, None)
             if len(seen) > most:
-                raise _Full(f"stopped at {most:,} states; `--max-states` allows more")
+                raise _Full(f"stopped at the bound of {most:,} states; `--max-states` raises it")
         return following
 
     def _shift(self, worker: int) -> int:

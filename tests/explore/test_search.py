@@ -115,7 +115,7 @@ def test_a_search_that_stops_decides_no_pass(fix):
     """At a bound nothing holds any more: what was broken before is violated, all else undecided, and it says why."""
     found = answer(fix, most=300)
 
-    assert found.stopped == "stopped at 300 states; `--max-states` allows more"
+    assert found.stopped == "stopped at the bound of 300 states; `--max-states` raises it"
     assert {*statuses(found).values()} <= {"violated", "undecided", "not_applicable"}
     whole = statuses(answer(fix))
     assert all(whole[name] == "violated" for name, status in statuses(found).items() if status == "violated")

@@ -168,7 +168,9 @@ def finding(rows: Sequence[Row]) -> str:
     if undecided:
         return f"Not decided: {undecided:,} of {len(rows):,} mutations, for want of evidence"
     refused = sum(row["decision"] == "rejected" for row in rows)
-    return f"No mutation broke a rule; {refused:,} {'was' if refused == 1 else 'were'} refused"
+    return (
+        f"No mutation broke a rule; {f'{refused:,}' if refused else 'none'} {'were' if refused > 1 else 'was'} refused"
+    )
 
 
 def _told(points: Sequence[dict[str, Any]], resource: str, title: str) -> str:

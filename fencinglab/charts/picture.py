@@ -8,6 +8,7 @@ from typing import Any
 import altair
 import vl_convert
 
+PPI = 144  # dots an inch; a pixel of a chart is a 72nd
 # What the menu of an interactive chart offers: pictures of it, and no editor on the internet.
 _MENU = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
 
@@ -18,12 +19,12 @@ def svg(chart: altair.TopLevelMixin) -> str:
 
 
 def png(chart: altair.TopLevelMixin) -> bytes:
-    """The chart as a PNG picture at 144 dots per inch, to be shown at its natural size."""
+    """The chart as a PNG picture of twice as many dots as it has pixels, so that it is sharp at its natural size."""
     return _png(chart.to_dict())
 
 
 def _png(spec: dict[str, Any]) -> bytes:
-    return vl_convert.vegalite_to_png(spec, ppi=144, allowed_base_urls=[])
+    return vl_convert.vegalite_to_png(spec, ppi=PPI, allowed_base_urls=[])
 
 
 def html(chart: altair.TopLevelMixin) -> str:
@@ -43,11 +44,11 @@ def enable() -> None:
 
 
 def _mimes(spec: dict[str, Any], **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The chart in three mime types, and the words that stand for its picture."""
-    told = spec["description"]
+    """The chart in three mime types; and of its picture the words that stand for it, and its natural width."""
+    told, picture = spec["description"], _png(spec)
     bundle = {
         "application/vnd.vegalite.v5+json": spec | {"$schema": "https://vega.github.io/schema/vega-lite/v5.json"},
-        "image/png": base64.b64encode(_png(spec)).decode(),
+        "image/png": base64.b64encode(picture).decode(),
         "text/plain": told,
     }
-    return bundle, {"image/png": {"alt": told}}
+    return bundle, {"image/png": {"alt": told, "width": int.from_bytes(picture[16:20]) * 72 // PPI}}

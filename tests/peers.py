@@ -68,7 +68,7 @@ class Job:
         self.grant(0)
         self.env.process(self.authority())
         self.env.run()
-        self.found["final"] = int(self.last < self.tried)
+        self.found["final"] = int(self.last < self.tried and self.found["finishes"] > 0)
         if self.fix.effect_key:
             self.found["effects"] = min(self.found["effects"], 1)
         winner = next((a for a in self.attempts if a.finished), None)

@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
     rejected_good: Ints  # refused while their lease ran
     finishes: Ints  # accepted
     effects: Ints  # caused outside, once in each attempt that comes to its end
-    final: Ints  # 1 = what stands in the end is not the newest writer's
+    final: Ints  # 1 = it was finished, and what stands in the end is not the newest writer's
     reassigned: Ints  # grants after the first
     needless: Ints  # of these: from a worker that still went on
     dead: Ints  # time in which a holder did not work, before its lease was reassigned

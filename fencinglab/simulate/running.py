@@ -95,7 +95,7 @@ class Running:
     def _settle(self, going: NDArray[np.bool_]) -> None:
         """Keep the results of the jobs that have come to rest, and only the others as rows."""
         rest, counts = ~going, self.counts
-        counts["final"][rest] = self.last[rest] < self.tried[rest]
+        counts["final"][rest] = (self.last[rest] < self.tried[rest]) & (counts["finishes"][rest] > 0)
         if self.fix.effect_key:
             counts["effects"][rest] = np.minimum(counts["effects"][rest], 1)
         for name, found in counts.items():
@@ -244,7 +244,8 @@ class Running:
         if no.size:
             self._refused(rows[no], slot[no], at[no])
         if self.told is not None:
-            self.told.append((int(at[0]), "decide", int(token[0]), int(k[0]), int(copy[0]), bool(accepted[0])))
+            decided = bool(accepted[0]), int(self.latest[0])
+            self.told.append((int(at[0]), "decide", int(token[0]), int(k[0]), int(copy[0]), *decided))
 
     def _apply(self, rows: Ints, slot: Ints, k: Ints, at: Ints, token: Ints) -> None:
         self.last[rows], self.highest[rows] = token, np.maximum(self.highest[rows], token)

@@ -53,7 +53,7 @@ def timeline_of(workload: Workload, fix: Fix, seed: int, job: int, tilt: Tilt | 
     attempts = _attempts(told, fix)
     every = [*_own(attempts, workload, fix), *_receivers(attempts, told, workload, fix)]
     moments = sorted(every, key=lambda moment: moment[:3])
-    expected = [(what[2], what[3], what[5]) for what in told if what[1] == "decide"]
+    expected = [(what[2], what[3], *what[5:]) for what in told if what[1] == "decide"]
     for unit in _UNITS:
         if not unit <= workload.lease <= unit * _LEASE or workload.skew > unit * _PASS:
             continue
@@ -63,14 +63,14 @@ def timeline_of(workload: Workload, fix: Fix, seed: int, job: int, tilt: Tilt | 
     raise ValueError(f"job {job} under {fix.name} cannot be told as a timeline")
 
 
-def decisions(made: Timeline, fix: Fix, writes: int) -> list[tuple[int, int, bool]]:
-    """(token, number of the write, accepted) of each write that the receiver decides in a replay."""
+def decisions(made: Timeline, fix: Fix, writes: int) -> list[tuple[int, int, bool, int]]:
+    """(token, number of the write, accepted, the newest token) of each write that the receiver decides in a replay."""
     found = []
     for decision in replay.replay(made, fix).decisions:
         if decision.row["kind"] in MUTATIONS:
             number, _, token = decision.value.partition("-of-")
             k = writes - 1 if number == "result" else int(number.removeprefix("part")) - 1
-            found.append((int(token), k, decision.row["decision"] == "accepted"))
+            found.append((int(token), k, decision.row["decision"] == "accepted", decision.newest))
     return found
 
 

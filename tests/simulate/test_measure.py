@@ -1,0 +1,121 @@
+"""Shares, means, their intervals, and the estimate of what hardly ever happens."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fencinglab.errors import UsageError
+from fencinglab.model.fix import FIXES
+from fencinglab.simulate import measure
+from fencinglab.simulate.laws import Law, constant
+from fencinglab.simulate.measure import enough, measured, wilson
+from fencinglab.simulate.workload import SECOND, Workload
+
+PLAIN = Workload(
+    lease=30 * SECOND, renewal=10 * SECOND, work=constant(0), message=constant(0), takeover=constant(2 * SECOND), gap=0,
+    step=0, crash=0, repeat=0, workers=2, writes=1,
+)  # fmt: skip
+
+
+def pausing(mean: float) -> Workload:
+    from dataclasses import replace
+
+    return replace(PLAIN, pause=Law("exponential", mean * SECOND))
+
+
+@given(st.integers(0, 400), st.integers(1, 400))
+def test_an_interval_holds_the_share(seen, more):
+    """Wilson's interval lies between 0 and 1 around the share, begins at 0 for none and ends at 1 for all."""
+    jobs = seen + more
+    low, high = wilson(seen, jobs)
+
+    assert 0 <= low <= seen / jobs <= high <= 1
+    assert (low == 0) == (seen == 0)
+    assert wilson(jobs, jobs)[1] == 1
+
+
+def test_wilson_is_wilson():
+    """The interval of 10 in 100 is the one of the textbook."""
+    assert wilson(10, 100) == pytest.approx((0.05522914, 0.17436566), abs=1e-7)
+
+
+def test_what_is_rare_is_found_by_long_pauses():
+    """A share of three in a million is estimated from 60,000 jobs to a few percent, with the closed form inside."""
+    [cost] = measured(pausing(2.5), [FIXES["unfenced"]], 60_000, 4)
+    found, expected = cost.rare["stale"], math.exp(-32 / 2.5)
+
+    assert cost.shares["stale"].seen < measure.RARE
+    assert found.low < expected < found.high
+    assert found.high - found.low < expected * 0.15
+    assert found.fits
+    assert found.effective > 1000
+
+
+def test_both_ways_to_sample_agree():
+    """Where plain sampling sees enough, long pauses drawn on purpose give the same share within both intervals."""
+    workload, fix = pausing(12), FIXES["unfenced"]
+    [plain] = measure._tallied(workload, [fix], 40_000, 9, None, lambda _: None)
+    [tilted] = measure._tallied(workload, [fix], 40_000, 9, measure.tilt_for(workload, [fix]), lambda _: None)
+    share = measure.Share(plain.counts["stale"], plain.jobs, *wilson(plain.counts["stale"], plain.jobs))
+    rare = measure._rare(tilted, "stale", share)
+
+    assert rare.fits
+    assert rare.low < share.high
+    assert share.low < rare.high
+    assert rare.high - rare.low < share.high - share.low
+
+
+def test_an_estimate_that_does_not_fit_is_said_not_to():
+    """The check fails when the weights are not those of the law that was drawn from."""
+    workload, fix = pausing(2.5), FIXES["unfenced"]
+    [tilted] = measure._tallied(workload, [fix], 20_000, 9, measure.tilt_for(workload, [fix]), lambda _: None)
+    tilted.weights *= (1.5, 2.25)
+    share = measure.Share(0, 20_000, *wilson(0, 20_000))
+
+    assert measure._rare(tilted, "stale", share).fits is False
+
+
+def test_differences_are_of_the_same_jobs():
+    """A difference between two fixes is known far better than either mean, because both meet the same chance."""
+    cost = {c.fix.name: c for c in measured(Workload(), [FIXES["fenced"], FIXES["latest"]], 20_000, 1)}
+    mean, apart = cost["latest"].means["wasted"], cost["latest"].against["wasted"]
+
+    assert apart.value == pytest.approx(mean.value - cost["fenced"].means["wasted"].value)
+    assert apart.high - apart.low < (mean.high - mean.low) * 0.7
+    assert all(difference.value == difference.low == 0 for difference in cost["fenced"].against.values())
+
+
+def test_blocks_change_nothing(monkeypatch):
+    """The same jobs in small blocks give the same result."""
+    whole = measured(Workload(), [FIXES["fenced"]], 3000, 1)
+    monkeypatch.setattr(measure, "BLOCK", 700)
+    [parts], [one] = measured(Workload(), [FIXES["fenced"]], 3000, 1), whole
+
+    assert parts.shares == one.shares
+    assert parts.means["dead"].value == pytest.approx(one.means["dead"].value)
+    assert (parts.median, parts.slow) == (one.median, one.slow)
+
+
+WRONG = {
+    "no jobs": ((0, None), "--jobs 0: must be 1 to 1,000,000,000"),
+    "too few": ((1000, 1e-6), "--jobs 1000: too few for --precision 1e-06: none seen in 1,000 still allows a share of 0.0038; it takes 3,841,455"),
+    "no share": ((1000, 2.0), "--precision 2: is a share, above 0 and below 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("given_", "message"), WRONG.values(), ids=WRONG)
+def test_too_few_jobs_are_refused(given_, message):
+    """A number of jobs that cannot give the precision is refused with the number that can."""
+    with pytest.raises(UsageError) as error:
+        enough(*given_)
+
+    assert str(error.value) == message
+
+
+def test_enough_jobs_are_enough():
+    """With the number that the refusal names, none seen excludes the precision."""
+    assert wilson(0, enough(3_841_455, 1e-6))[1] <= 1e-6

@@ -94,6 +94,7 @@ def parser() -> argparse.ArgumentParser:
         "--out", metavar="DIR", help="write trace.csv, comparison.csv, replay.json, the histories and the chart"
     )
     _check_options(verbs)
+    _compare_options(verbs)
     return top
 
 
@@ -105,20 +106,7 @@ def _check_options(verbs: Any) -> None:
         epilog=EXITS, allow_abbrev=False,
     )  # fmt: skip
     check.add_argument("--fix", required=True, metavar="NAME", help="the fix; `fencinglab replay` lists them")
-    check.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
-    check.add_argument(
-        "--writes", type=int, default=2, metavar="W", help="writes of each, the last finishes (default 2)"
-    )
-    check.add_argument(
-        "--hazard",
-        action="append",
-        default=[],
-        metavar="NAME[=TIMES]",
-        help="what else may go wrong; may be given often",
-    )
-    check.add_argument(
-        "--alert", default="none", metavar="WHEN", help="before, after or with the finish (default none)"
-    )
+    _bounds(check)
     check.add_argument("--symmetry", action="store_true", help="count states that differ only by worker names once")
     check.add_argument("--max-states", type=int, metavar="N", help="stop there; then nothing holds (default 5,000,000)")
     check.add_argument("--fail-on", metavar="CLASS", help="exit 1 for window or cost too")
@@ -131,6 +119,36 @@ def _check_options(verbs: Any) -> None:
     check.add_argument("--quiet", action="store_true", help="no progress on the terminal")
 
 
+def _compare_options(verbs: Any) -> None:
+    compare = verbs.add_parser(
+        "compare", help="Which fix, at what cost? Fixes side by side.",
+        description="Which fix, at what cost? Sets fixes side by side: which invariant each holds in every order of "
+        "events, how long the shortest run is that breaks it, and which public incidents it prevents.",
+        epilog="exit codes: 0 compared, 2 a name or a number that cannot be used", allow_abbrev=False,
+    )  # fmt: skip
+    compare.add_argument("--matrix", action="store_true", required=True, help="fixes × invariants, fixes × incidents")
+    compare.add_argument("--fix", action="append", metavar="NAME", help="only these; may be given often")
+    _bounds(compare)
+    compare.add_argument("--out", metavar="DIR", help="write matrix.csv, incidents.csv, matrix.json and a chart")
+    compare.add_argument("--quiet", action="store_true", help="no progress on the terminal")
+
+
+def _bounds(verb: argparse.ArgumentParser) -> None:
+    """The options that say how large a world is searched."""
+    verb.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
+    verb.add_argument(
+        "--writes", type=int, default=2, metavar="W", help="writes of each, the last finishes (default 2)"
+    )
+    verb.add_argument(
+        "--hazard",
+        action="append",
+        default=[],
+        metavar="NAME[=TIMES]",
+        help="what else may go wrong; may be given often",
+    )
+    verb.add_argument("--alert", default="none", metavar="WHEN", help="before, after or with the finish (default none)")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -141,6 +159,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         if options.verb == "check":
             return _check(options)
+        if options.verb == "compare":
+            return _compare(options)
         return _replay(options) if options.verb == "replay" else _audit(options, words)
     except FencinglabError as error:
         print(f"fencinglab: {inert(error, 2000)}", file=sys.stderr)
@@ -213,6 +233,26 @@ def _check(options: argparse.Namespace) -> int:
         print("Written: " + ", ".join(str(path) for path in written))
     sys.stdout.flush()
     return told.exit_code(answer, fail_on)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from fencinglab import compare, output
+    from fencinglab.explore import hazards, matrix
+    from fencinglab.model import fix, incident
+
+    fixes = [fix.named(name).name for name in dict.fromkeys(options.fix or fix.FIXES)]
+    chosen, show = hazards.chosen(options.hazard), _progress(options.quiet)
+    cells = [*matrix.cells(fixes, options.workers, options.writes, chosen, options.alert, show)]
+    show("")
+    hazards_on = ", ".join(map(str, chosen)) or "none"
+    searched = f"{options.workers} workers with {options.writes} writes each; hazards on: {hazards_on}"
+    tried = incident.rows(fixes=fixes)
+    sys.stdout.write(compare.matrix(cells, searched, tried))
+    if options.out:
+        written = output.place(compare.contents(cells, searched, tried), Path(options.out))
+        print("Written: " + ", ".join(str(path) for path in written))
+    sys.stdout.flush()
+    return 0
 
 
 def _classes(given: str | None) -> tuple[str, ...]:

@@ -1,0 +1,90 @@
+"""Fixes side by side: which invariant each holds in every order of events, and which public incidents it prevents."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import fencinglab
+from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.matrix import Cell
+from fencinglab.model import incident
+from fencinglab.output import table
+
+WIDTH = 100
+SCHEMA = "fencinglab.matrix/1"
+COLUMNS = ("fix", "invariant", "status", "length", "states")
+INCIDENT_COLUMNS = ("incident", "title", "fix", "result", "judged", "because")
+_MARKS = {"holds": "●", "empty": "○", "undecided": "?", "not_applicable": "–"}
+_RESULTS = {"prevents": "●", "puts off": "◐", "does not prevent": "✕", "idle": "–"}
+
+
+def matrix(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row] = ()) -> str:
+    """What `fencinglab compare --matrix` prints. `searched` says within which bounds the cells were computed."""
+    shown = [name for name in INVARIANTS if any(c.invariant == name and c.status != "not_applicable" for c in cells)]
+    wide, widths = max(len(cell.fix) for cell in cells), {name: max(len(name), 4) for name in shown}
+    lines = [*_wrapped(f"Fixes and invariants, {searched}.")]
+    lines += [
+        *_wrapped("● holds in every order of events · a number: the steps of the shortest run that breaks it"),
+        "",
+    ]
+    lines.append(f"{'':<{wide}}  " + "  ".join(f"{name:>{widths[name]}}" for name in shown) + f"  {'states':>9}")
+    lines.append(f"{'':<{wide}}  " + "  ".join(f"{INVARIANTS[name].group:>{widths[name]}}" for name in shown))
+    for fix, row in _by_fix(cells).items():
+        told = "  ".join(f"{_cell(row[name]):>{widths[name]}}" for name in shown)
+        lines.append(f"{fix:<{wide}}  {told}  {row[shown[0]].states:>9,}")
+    if incidents:
+        lines += ["", *_incidents(incidents)]
+    lines += ["", *_wrapped("`fencinglab check --fix NAME` shows the shortest runs under one of them.")]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _by_fix(cells: Iterable[Cell]) -> dict[str, dict[str, Cell]]:
+    rows: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        rows.setdefault(cell.fix, {})[cell.invariant] = cell
+    return rows
+
+
+def _cell(cell: Cell) -> str:
+    return f"✕ {cell.length}" if cell.status == "violated" else _MARKS[cell.status]
+
+
+def _incidents(rows: Sequence[incident.Row]) -> Iterator[str]:
+    """A line a fix: how many of the incidents it prevents, and which it does not."""
+    fixes = {row.fix: None for row in rows}
+    count = len({row.incident for row in rows})
+    yield from _wrapped(f"The same fixes on {count} public incidents ({rows[0].incident.split("-")[0]} to {rows[-1].incident.split("-")[0]}), replayed: ● {incident.RESULTS['prevents']}, "
+                        f"◐ {incident.RESULTS['puts off']}, ✕ {incident.RESULTS['does not prevent']}, "
+                        f"– {incident.RESULTS['idle']}.")  # fmt: skip
+    yield ""
+    numbers = dict.fromkeys(row.incident.split("-")[0].removeprefix("C") for row in rows)
+    wide = max(map(len, fixes))
+    yield f"{'':<{wide}}  " + " ".join(numbers) + "   ●"
+    for fix in fixes:
+        of = [row.result for row in rows if row.fix == fix]
+        yield f"{fix:<{wide}}  " + " ".join(f"{_RESULTS[r]:>2}" for r in of) + f"  {of.count('prevents'):>2}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+
+
+def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row] = ()) -> dict[str, Any]:
+    """The files of a matrix by name: matrix.csv, incidents.csv and both as matrix.json."""
+    made = [cell._asdict() for cell in cells]
+    tried = [{name: getattr(row, name) for name in INCIDENT_COLUMNS} for row in incidents]
+    whole = {
+        "schema": SCHEMA,
+        "version": fencinglab.__version__,
+        "searched": searched,
+        "cells": made,
+        "incidents": tried,
+    }
+    files: dict[str, Any] = {
+        "matrix.csv": table(COLUMNS, made),
+        "matrix.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n",
+    }
+    return files | ({"incidents.csv": table(INCIDENT_COLUMNS, tried)} if incidents else {})

@@ -55,14 +55,13 @@ def _cell(cell: Cell) -> str:
 def _incidents(rows: Sequence[incident.Row]) -> Iterator[str]:
     """A line a fix: how many of the incidents it prevents, and which it does not."""
     fixes = {row.fix: None for row in rows}
-    count = len({row.incident for row in rows})
-    yield from _wrapped(f"The same fixes on {count} public incidents ({rows[0].incident.split("-")[0]} to {rows[-1].incident.split("-")[0]}), replayed: ● {incident.RESULTS['prevents']}, "
-                        f"◐ {incident.RESULTS['puts off']}, ✕ {incident.RESULTS['does not prevent']}, "
-                        f"– {incident.RESULTS['idle']}.")  # fmt: skip
+    numbers = [name.split("-")[0] for name in dict.fromkeys(row.incident for row in rows)]
+    legend = ", ".join(f"{mark} {incident.RESULTS[result]}" for result, mark in _RESULTS.items())
+    count = f"{len(numbers)} public incidents ({numbers[0]} to {numbers[-1]})"
+    yield from _wrapped(f"The same fixes on {count}, replayed: {legend}.")
     yield ""
-    numbers = dict.fromkeys(row.incident.split("-")[0].removeprefix("C") for row in rows)
     wide = max(map(len, fixes))
-    yield f"{'':<{wide}}  " + " ".join(numbers) + "   ●"
+    yield f"{'':<{wide}}  " + " ".join(number.removeprefix("C") for number in numbers) + "   ●"
     for fix in fixes:
         of = [row.result for row in rows if row.fix == fix]
         yield f"{fix:<{wide}}  " + " ".join(f"{_RESULTS[r]:>2}" for r in of) + f"  {of.count('prevents'):>2}"

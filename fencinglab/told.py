@@ -122,7 +122,7 @@ def _passing(answer: Answer) -> Iterator[str]:
     for number, (name, timeline) in enumerate(passing(answer)):
         if number:
             yield ""
-        yield from _wrapped("", f"A run that breaks nothing, in which this happens: {SOMETIMES[name]}")
+        yield from _wrapped("", f"A run that does nothing unsafe, and {SOMETIMES[name]}")
         yield from _told(replay(timeline, answer.model.fix))
 
 

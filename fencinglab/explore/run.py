@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
 from fencinglab.explore.search import Answer, Run, Verdict
 from fencinglab.explore.steps import NAMES, Model, Step
 from fencinglab.model import replay, timeline
 from fencinglab.model.event import Event
 from fencinglab.model.fix import FIXES
-from fencinglab.model.harm import harms
+from fencinglab.model.harm import harms, unsafe
 from fencinglab.model.timeline import Timeline
 
 RESOURCE = "report"
@@ -52,13 +52,17 @@ def counterexample(answer: Answer, invariant: str) -> Counterexample:
 
 
 def passing(answer: Answer) -> tuple[tuple[str, Timeline], ...]:
-    """Runs in which nothing is broken, by name, each the shortest to something that must be reachable."""
-    broken = [verdict.run for verdict in answer.verdicts if verdict.run is not None]
-    harmless = {name: run for name, run in answer.reached.items() if run not in broken}
-    return tuple(
-        (name, timeline_of(answer.model, run, f"{answer.model.fix.name}-{name}", f"A run in which it happens: {name}"))
-        for name, run in harmless.items()
-    )
+    """Runs in which nothing unsafe is done, by name, each the shortest to something that must be reachable.
+
+    What stands in the end is judged only where everything came to rest.
+    """
+    model = answer.model
+    told = {
+        name: timeline_of(model, run, f"{model.fix.name}-{name}", f"In this run {SOMETIMES[name]}")
+        for name, run in answer.reached.items()
+    }
+    done = {name: {harm.name for harm in unsafe(replay.replay(one, model.fix))} for name, one in told.items()}
+    return tuple((name, told[name]) for name in told if not done[name] - ({"final"} if name != "rest" else set()))
 
 
 def breaks(run: replay.Run, invariant: str, program: Sequence[str]) -> bool:

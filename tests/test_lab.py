@@ -104,6 +104,20 @@ def test_a_replay_needs_no_set_up(lab, installed):
     assert not lab.VENV.exists()
 
 
+def test_a_replay_with_files_takes_the_set_up_that_is_there(lab):
+    """With --out and a finished set-up `replay` runs inside it, which can draw; after a change of the lock it does not."""
+    words = ["replay", "short-pause", "--out=here"]
+    lab.VENV.mkdir()
+    lab.PYTHON.parent.mkdir()
+    lab.PYTHON.touch()
+    lab.STAMP.write_text(lab.fingerprint())
+
+    assert lab.child(words) == ([str(lab.BIN / "fencinglab"), *words], None)
+    assert lab.child(words[:2])[0][0] == sys.executable
+    (lab.HERE / "requirements.lock").write_text("duckdb==2.0.2\n")
+    assert lab.child(words)[0][0] == sys.executable
+
+
 @pytest.mark.parametrize(
     ("rest", "opens"),
     [

@@ -210,6 +210,14 @@ def test_a_lease_may_begin_before_the_log():
     assert first == ("ann", "7", 0.4, 1.6)
 
 
+def test_rows_that_nobody_judged_are_no_pass():
+    """Of a history without a verdict the title does not say that it is in order, and its tokens are printed too."""
+    chart = charts.lanes([row(0, "grant", 1), row(1, "write", 1), row(2, "write", 0, decision="rejected")])
+
+    assert chart.to_dict()["title"]["text"] == ["Not judged: 3 mutations, of which 1 was refused"]
+    assert {text["label"] for text in values(chart, "text")} == {"0", "1", "lease 1"}
+
+
 def test_many_workers_share_a_lane():
     """Beyond a fixed number workers stand in one lane; a writer that is not known has its own."""
     of = logged(*(row(i, "write", 1, writer=f"worker-{i}") for i in range(MOST + 3)), row(99, "write", writer=None))

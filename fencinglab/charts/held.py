@@ -133,7 +133,7 @@ def point_of(row: Row, before: int | None, after: int | None) -> dict[str, Any]:
         "presented": "not known or none" if token is None else str(token), "decision": row["decision"],
         "before": "not known" if before is None else str(before), "held": None if after is None else str(after),
         "at": moment(row) or "not known", "writer": inert(row["writer"] or "not known", 40),
-        "holder": inert(row["after_holder"] or "", 14), "broken": row["broken"],
+        "holder": inert(row["after_holder"] or "", 14), "broken": bool(row["broken"]),
     }  # fmt: skip
 
 
@@ -168,9 +168,10 @@ def finding(rows: Sequence[Row]) -> str:
     if undecided:
         return f"Not decided: {undecided:,} of {len(rows):,} mutations, for want of evidence"
     refused = sum(row["decision"] == "rejected" for row in rows)
-    return (
-        f"No mutation broke a rule; {f'{refused:,}' if refused else 'none'} {'were' if refused > 1 else 'was'} refused"
-    )
+    words = f"{refused:,} were" if refused > 1 else "1 was" if refused else "none was"
+    if any(row["broken"] is None for row in rows):
+        return f"Not judged: {len(rows):,} mutation{'s' if len(rows) > 1 else ''}, of which {words} refused"
+    return f"No mutation broke a rule; {words} refused"
 
 
 def _told(points: Sequence[dict[str, Any]], resource: str, title: str) -> str:

@@ -57,8 +57,8 @@ class Scene(NamedTuple):
 
 
 def completed(row: Row, number: int) -> Row:
-    """The row with every column that is looked at; what it lacks is not known, and judged to be in order."""
-    return dict.fromkeys(NAMES) | {"step": number, "broken": False, "undecided": False} | dict(row)
+    """The row with every column that is looked at; what it lacks is not known, and a row may be one nobody judged."""
+    return dict.fromkeys((*NAMES, "broken", "undecided")) | {"step": number} | dict(row)
 
 
 def scene_of(rows: Sequence[Row], steps: Sequence[Step] = ()) -> Scene:

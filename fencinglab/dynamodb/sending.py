@@ -154,7 +154,9 @@ def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[in
             if expression.fails(condition, part.names, part.values, item or {}):
                 looked_at = expression.attributes(condition, part.names)
                 found |= {*_causes(file, bindings, item or {}, looked_at, grant)}
-    order = ("terminal", "held", "not_held") if grant else ("duplicate", "newer_token", "not_held", "terminal", "expired")
+    order = (
+        ("terminal", "held", "not_held") if grant else ("duplicate", "newer_token", "not_held", "terminal", "expired")
+    )
     return next((cause for cause in order if cause in found), "condition")
 
 

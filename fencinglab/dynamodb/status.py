@@ -145,12 +145,12 @@ class RequestStatus:
                 break
         stored = answer.stored
         if answer.decision == "rejected":
-            if stored is None and (stored := self._looked()):  # not every receiver sends the item along
+            if stored is None and (stored := self._looked()) is not None:  # not every receiver sends the item along
                 answer = answer._replace(reason=why(self.file, request, bindings, {0: stored}))
             if stored and self._done(stored, operation):
                 answer = answer._replace(reason="duplicate", outcome="ok")
         presented = None if self.file.operations[name].kind == "grant" else self.token
-        known = answer.reply or stored
+        known = answer.reply or stored or None
         return Told(
             name, operation, presented, answer.decision, answer.reason, answer.outcome, known, tuple(sent)
         )  # fmt: skip
@@ -161,10 +161,11 @@ class RequestStatus:
         return any(content == operation or (isinstance(content, list) and operation in content) for content in contents)
 
     def _looked(self) -> Item | None:
+        """The stored item, empty where there is none; None where it could not be read."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            return self.look()
+            return self.look() or {}
         except (BotoCoreError, ClientError):
             return None
 

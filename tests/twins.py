@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import requests
-from fencinglab.dynamodb.requests import Requests
-from fencinglab.dynamodb.sending import Answer, begin, places, read, send
+from fencinglab.dynamodb.requests import Requests, begin, places
+from fencinglab.dynamodb.sending import Answer, read, send
 from fencinglab.model.guard import GUARDS
 from fencinglab.model.lease import Lease, grant, release, renew
 from fencinglab.model.receiver import Held, Mutation, Rules, apply, refusal

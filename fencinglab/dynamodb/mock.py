@@ -13,6 +13,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -160,16 +161,22 @@ def lose_replies(client: Any, lost: Callable[[str], bool]) -> None:
 
 def _local(service: str, endpoint_url: str) -> Any:
     """A client that looks at nothing on this machine: no profile, no credentials, no configured endpoint, no proxy."""
+    direct: dict[str, Any] = {"proxies": {}} if urlsplit(endpoint_url).hostname in LOOPBACK else {}
+    return _session().client(
+        service, endpoint_url=endpoint_url, aws_access_key_id="fencinglab", aws_secret_access_key="none",
+        config=_config(ignore_configured_endpoint_urls=True, **direct),
+    )  # fmt: skip
+
+
+@cache
+def _session() -> Any:
+    """A session that knows only the shapes of requests; reading those takes longer than all else."""
     import boto3
     from botocore.session import Session
 
     nothing = {"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
     session = Session(session_vars={**nothing, "credentials_file": (None, None, os.devnull, None)})
-    direct: dict[str, Any] = {"proxies": {}} if urlsplit(endpoint_url).hostname in LOOPBACK else {}
-    return boto3.Session(botocore_session=session, region_name=REGION).client(
-        service, endpoint_url=endpoint_url, aws_access_key_id="fencinglab", aws_secret_access_key="none",
-        config=_config(ignore_configured_endpoint_urls=True, **direct),
-    )  # fmt: skip
+    return boto3.Session(botocore_session=session, region_name=REGION)
 
 
 def _config(**more: Any) -> Any:

@@ -25,6 +25,7 @@ from fencinglab.dynamodb.requests import (
     Requests,
     Use,
     names_in,
+    singles,
     typed,
 )  # fmt: skip
 from fencinglab.errors import InputError
@@ -32,7 +33,6 @@ from fencinglab.history import KINDS
 
 _EXPRESSIONS = ("UpdateExpression", "ConditionExpression", "ProjectionExpression")
 _NEEDED = ("table", "start", "operations", "program", "map")
-_MEMBERS = ("Update", "Put", "Delete", "ConditionCheck")  # of a TransactItems entry
 
 
 def parse(text: str, name: str) -> Requests:
@@ -66,13 +66,6 @@ def parse(text: str, name: str) -> Requests:
     )  # fmt: skip
     _check_placeholders(file)
     return file
-
-
-def inputs(one: Operation) -> list[tuple[str, dict[str, Any]]]:
-    """The single requests that an operation is made of, each with its action: those of a transaction, or the one."""
-    if one.action != "transact-write-items":
-        return [(one.action, one.input)]
-    return [next(iter(entry.items())) for entry in one.input["TransactItems"]]
 
 
 # --------------------------------------------------------------------------- the parts of a file
@@ -120,14 +113,14 @@ def _operation(operation: str, raw: Any, tables: tuple[dict[str, Any], ...], nam
     made = Operation(operation, kind, action, request, {n: typed(v) for n, v in expects.items()})
     if fault := _shape("".join(part.capitalize() for part in action.split("-")), request):
         raise InputError(f"{name}: {where}: {fault}")
-    for single, given in inputs(made):
-        _single(f"{name}: {where}", single, given)
+    for given in singles(request):
+        _single(f"{name}: {where}", given)
         key = given.get("Key", given.get("Item", {}))
         _key_attributes(given["TableName"], tables, name, where, key)
     return made
 
 
-def _single(where: str, action: str, request: Mapping[str, Any]) -> None:
+def _single(where: str, request: Mapping[str, Any]) -> None:
     """Names and values that an expression uses are given, and the other way round."""
     texts = [request[text] for text in _EXPRESSIONS if text in request]
     used = set().union(*map(expression.placeholders, texts)) if texts else set()

@@ -50,7 +50,15 @@ SHORT = re.compile(r"\$(?:(\$)|\{([^{}$]*)\}|(\w+(?:\.\w+)?))")  # $$, ${now + 3
 TERM = re.compile(r"\s*([+-])\s*")
 
 Item = dict[str, Any]  # as DynamoDB writes it: {"fencingToken": {"N": "42"}}
+Items = tuple[str | None, ...]  # the items as `frozen` writes them, None where there is none; in the order of `places`
 Bindings = Mapping[str, Any]  # placeholder -> text or number; `OPERATION.ATTRIBUTE` -> typed value
+
+
+class Place(NamedTuple):
+    """Where an item lies."""
+
+    table: str
+    key: str  # its key attributes, frozen
 
 
 class Operation(NamedTuple):
@@ -147,10 +155,29 @@ def expected(file: Requests, operation: str, reply: Item | None, bindings: Bindi
     return all((reply or {}).get(name) == value for name, value in wanted.items())
 
 
-def first(file: Requests, bindings: Bindings | None = None) -> tuple[tuple[str, Item], ...]:
-    """The items of `start`, each with its table, with the placeholders filled in."""
+def places(file: Requests, bindings: Bindings | None = None) -> tuple[Place, ...]:
+    """Where the items lie that the file's operations touch: those of `start` first, the protected resource foremost."""
     known = _known(file, {"now": 0, **(bindings or {})})
-    return tuple((table, _filled(item, known)) for table, item in file.start)
+    keys = [(table, key_of(file, table, item)) for table, item in file.start]
+    for one in file.operations.values():
+        keys += [(s["TableName"], key_of(file, s["TableName"], s.get("Key") or s["Item"])) for s in singles(one.input)]
+    try:
+        return tuple(dict.fromkeys(Place(table, frozen(_filled(key, known))) for table, key in keys))
+    except Unbound as error:
+        raise InputError(f"{file.name}: a key needs {error}; it may be made of `given` only") from None
+
+
+def begin(file: Requests, bindings: Bindings | None = None) -> Items:
+    """The items of `start` in their places."""
+    known = _known(file, {"now": 0, **(bindings or {})})
+    lying = {Place(t, frozen(_filled(key_of(file, t, i), known))): frozen(_filled(i, known)) for t, i in file.start}
+    return tuple(lying.get(place) for place in places(file, bindings))
+
+
+def singles(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The single requests that an input is made of: those of a transaction, or the one."""
+    entries = request.get("TransactItems")
+    return [dict(request)] if entries is None else [one for entry in entries for one in entry.values()]
 
 
 def key_of(file: Requests, table: str, item: Item) -> Item:

@@ -18,15 +18,18 @@ from fencinglab.dynamodb.requests import (
     ACTIONS,
     Bindings,
     Item,
+    Items,
     Operation,
+    Place,
     Request,
     Requests,
-    Unbound,
+    begin,
     bind,
-    first,
     frozen,
     key_of,
     names_in,
+    places,
+    singles,
 )
 from fencinglab.errors import InputError
 
@@ -37,15 +40,6 @@ UNUSABLE = {  # no answer to any request will be another one
     "AccessDeniedException": "these credentials may not do that",
     "ExpiredTokenException": "the credentials have run out",
 }
-
-Items = tuple[str | None, ...]  # the items as `frozen` writes them, None where there is none; in the order of `places`
-
-
-class Place(NamedTuple):
-    """Where an item lies."""
-
-    table: str
-    key: str  # its key attributes, frozen
 
 
 class Answer(NamedTuple):
@@ -75,24 +69,6 @@ class Part(NamedTuple):
     condition: str
     names: dict[str, str]
     values: dict[str, Any]
-
-
-def places(file: Requests, bindings: Bindings | None = None) -> tuple[Place, ...]:
-    """Where the items lie that the file's operations touch: those of `start` first, the protected resource foremost."""
-    known = {"now": 0, **(bindings or {})}
-    found = {Place(table, frozen(key_of(file, table, item))): None for table, item in first(file, known)}
-    for name in file.operations:
-        try:
-            found |= {part.place: None for part in _parts(file, bind(file, name, _any(file, known)))}
-        except Unbound as error:
-            raise InputError(f"{error}; a key may be made of `given` only") from None
-    return tuple(found)
-
-
-def begin(file: Requests, bindings: Bindings | None = None) -> Items:
-    """The items of `start` in their places."""
-    lying = {Place(t, frozen(key_of(file, t, item))): frozen(item) for t, item in first(file, bindings)}
-    return tuple(lying.get(place) for place in places(file, bindings))
 
 
 def send(client: Any, file: Requests, request: Request, bindings: Bindings) -> Answer:
@@ -213,15 +189,13 @@ def _refused(file: Requests, request: Request, bindings: Bindings, response: dic
 
 
 def _parts(file: Requests, request: Request) -> list[Part]:
-    given = request.input
-    singles = [next(iter(e.values())) for e in given["TransactItems"]] if "TransactItems" in given else [given]
     return [
         Part(
             Place(one["TableName"], frozen(key_of(file, one["TableName"], one.get("Key") or one["Item"]))),
             one.get("ConditionExpression", ""), one.get("ExpressionAttributeNames", {}),
             one.get("ExpressionAttributeValues", {}),
         )
-        for one in singles
+        for one in singles(request.input)
     ]  # fmt: skip
 
 

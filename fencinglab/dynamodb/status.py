@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from fencinglab.dynamodb import requests, shelf
-from fencinglab.dynamodb.requests import Item, Requests
-from fencinglab.dynamodb.sending import Answer, Place, places, read, send, why
+from fencinglab.dynamodb.requests import Item, Place, Requests, places
+from fencinglab.dynamodb.sending import Answer, read, send, why
 
 SUCCEEDED, FAILED = "SUCCEEDED", "FAILED"
 FINAL = {SUCCEEDED: "finish", FAILED: "fail"}  # a failure leaves an alert due

@@ -136,9 +136,9 @@ def test_lost_replies_change_nothing():
 
 
 def test_in_real_threads():
-    """The same schedulers in threads, a hundred seconds in one: other interleavings, the same promises."""
+    """The same schedulers in threads, two hundred seconds in one: other interleavings, the same promises."""
     few = {name: SCRIPTS[name] for name in ("succeeded", "failed", "rate-limited", "slow")}
-    morning = Morning(in_threads, Hurried(100), few)
+    morning = Morning(in_threads, Hurried(200), few)
 
     morning.check()
     assert morning.items["slow"]["apiStatus"] == "SUCCEEDED"

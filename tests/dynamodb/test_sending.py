@@ -9,8 +9,8 @@ from receivers import ministack
 
 from fencinglab.dynamodb import requests, shelf
 from fencinglab.dynamodb.mock import Mock, client, lose_replies
-from fencinglab.dynamodb.requests import bind, learned
-from fencinglab.dynamodb.sending import Place, begin, places, read, send, step, tables, why
+from fencinglab.dynamodb.requests import Place, begin, bind, learned, places
+from fencinglab.dynamodb.sending import read, send, step, tables, why
 from fencinglab.errors import InputError
 
 STATUS = shelf.find("request-status")

@@ -10,7 +10,8 @@ import pytest
 
 from fencinglab.dynamodb import requests, shelf
 from fencinglab.dynamodb.mock import Mock, client
-from fencinglab.dynamodb.sending import begin, places, read, refused, step, tables
+from fencinglab.dynamodb.requests import begin, places
+from fencinglab.dynamodb.sending import read, refused, step, tables
 from fencinglab.errors import InputError
 from fencinglab.explore.hazards import HAZARDS
 from fencinglab.explore.invariants import INVARIANTS

@@ -179,7 +179,10 @@ class _Telling:
             deliveries = [s for s in self.run[place + 1 :] if (s.worker, s.grant, s.number) == key]
             if step.act != "apply" and any(s.act in ("arrive", "inspect", "arrive, reply lost") for s in deliveries):
                 yield Event("duplicate", who, value=value)
-            yield Event("inspect" if step.act == "inspect" else "arrive", who, value=value, lost=lost)
+            if step.act != "apply":
+                yield Event("inspect", who, value=value)
+            if step.act != "inspect":
+                yield Event("arrive", who, value=value, lost=lost)
             return
         yield Event("repeat" if key in self.arrived else "arrive", who, value=value, lost=lost)
         self.arrived.add(key)

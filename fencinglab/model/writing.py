@@ -110,9 +110,11 @@ def inspect(world: World, event: Event) -> str:
 
 
 def _flight(world: World, event: Event, state: str, unchecked: bool = False) -> Flight | None:
-    """The message that is meant: of several copies in this state one that was checked goes first."""
+    """The message that is meant: of several copies in this state first one that was checked and refused, then one that
+    was checked; for a check one that was not.
+    """
     flights = [f for f in world.flights.get((event.worker, event.value), []) if f.state == state and f.mutation]
-    return min(flights, key=lambda flight: (flight.checked is None) != unchecked, default=None)
+    return min(flights, key=lambda f: ((f.checked is None) != unchecked, not f.checked), default=None)
 
 
 def _delivered(world: World, flight: Flight, lost: bool) -> str:

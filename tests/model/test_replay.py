@@ -217,7 +217,15 @@ def judged(*of: Run) -> list[tuple[set[str], set[str]]]:
 # What only a replay knows: effects outside, who is newest where tokens are not presented, what a refusal came to.
 BEYOND = {"twice", "final", "bytes"}
 # The sequence itself is broken in these, whatever the receiver makes of it: the audit says so under every fix.
-SEQUENCE = {"token_restarted", "token_shared", "scopes_mixed", "ttl_removed_live", "token_went_back", "unfenced_write", "terminal_twice"}
+SEQUENCE = {
+    "token_restarted",
+    "token_shared",
+    "scopes_mixed",
+    "ttl_removed_live",
+    "token_went_back",
+    "unfenced_write",
+    "terminal_twice",
+}
 RESTARTING = {"ttl-restart", "authority-restored", "scope-mismatch", "mixed-versions", "late-render-mixed-fleet"}
 
 
@@ -315,3 +323,17 @@ def test_any_history_is_a_history(drawn):
     runs = [replay(timeline, FIXES["latest-id"]) for timeline in drawn]
 
     assert [evidence for _, evidence in judged(*runs)] == [set()] * len(runs)
+
+
+def test_of_two_copies_the_refused_one_arrives_first():
+    """A copy that was checked and refused arrives before one that was checked and found good, whichever was sent first."""
+    lines = says(
+        "A acquires; A sends x; A's x is duplicated; A's x is checked; lease expires; A's x is checked; "
+        "A's x arrives; A's x arrives",
+        "two-step-holder",
+    )
+
+    assert [line.rpartition(": ")[2] for line in lines[-2:]] == [
+        "rejected by two-step-holder",
+        "accepted by two-step-holder",
+    ]

@@ -245,7 +245,7 @@ def _compare(options: argparse.Namespace) -> int:
     cells = [*matrix.cells(fixes, options.workers, options.writes, chosen, options.alert, show)]
     show("")
     hazards_on = ", ".join(map(str, chosen)) or "none"
-    searched = f"{options.workers} workers with {options.writes} writes each; hazards on: {hazards_on}"
+    searched = f"workers: {options.workers}; writes of each: {options.writes}; hazards on: {hazards_on}"
     tried = incident.rows(fixes=fixes)
     sys.stdout.write(compare.matrix(cells, searched, tried))
     if options.out:

@@ -25,7 +25,7 @@ def matrix(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Ro
     """What `fencinglab compare --matrix` prints. `searched` says within which bounds the cells were computed."""
     shown = [name for name in INVARIANTS if any(c.invariant == name and c.status != "not_applicable" for c in cells)]
     wide, widths = max(len(cell.fix) for cell in cells), {name: max(len(name), 4) for name in shown}
-    lines = [*_wrapped(f"Fixes and invariants, {searched}.")]
+    lines = [*_wrapped(f"Fixes and invariants; {searched}.")]
     lines += [
         *_wrapped("● holds in every order of events · a number: the steps of the shortest run that breaks it"),
         "",

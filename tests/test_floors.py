@@ -23,7 +23,7 @@ FLOORS = (
         ),
         (
             "dynamodb.mock", "dynamodb.expression", "dynamodb.requests", "dynamodb.parse", "dynamodb.shelf",
-            "dynamodb.sending", "dynamodb.status", "dynamodb.poller", "dynamodb",
+            "dynamodb.sending", "dynamodb.hold", "dynamodb.status", "dynamodb.poller", "dynamodb",
         ),
         (
             "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",

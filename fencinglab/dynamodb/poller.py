@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
+from fencinglab.dynamodb.hold import Told
 from fencinglab.dynamodb.requests import Requests
-from fencinglab.dynamodb.status import FAILED, FINAL, RequestStatus, Told
+from fencinglab.dynamodb.status import FAILED, FINAL, RequestStatus
 
 Story = Iterator[float]
 Record = Callable[[str, str, Told], None]  # worker, resource, what came of an operation

@@ -106,6 +106,24 @@ class Requests(NamedTuple):
         """The names of the operations of this kind, in the order of the program."""
         return tuple(use.operation for use in self.program if self.operations[use.operation].kind == kind)
 
+    @property
+    def taking(self) -> tuple[str, ...]:
+        """What a worker sends to acquire: all up to the grant, and the reads behind it that its token comes from."""
+        names = [use.operation for use in self.program]
+        [grant, *_] = [place for place, name in enumerate(names) if self.operations[name].kind == "grant"]
+        sources = {name.partition(".")[0] for name in names_in(self.token)}
+        return (*names[: grant + 1], *(name for name in names[grant + 1 :] if name in sources))
+
+    def reads_before(self, name: str) -> tuple[str, ...]:
+        """The reads that stand directly before an operation of the program and have something that they expect."""
+        names = [use.operation for use in self.program]
+        found: list[str] = []
+        for before in reversed(names[: names.index(name)] if name in names else []):
+            if not self.operations[before].expects:
+                break
+            found.insert(0, before)
+        return tuple(found)
+
 
 class Request(NamedTuple):
     """A request as it is sent. `text` is its input as JSON with sorted names: equal texts are equal requests."""

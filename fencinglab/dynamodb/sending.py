@@ -91,8 +91,9 @@ def step(client: Any, file: Requests, items: Items, operation: str, bindings: Bi
     """
     where = places(file, bindings)
     request = bind(file, operation, bindings)
-    parts = _parts(file, request)
-    lying = {place: item for place, item in zip(where, items, strict=True) if place in [part.place for part in parts]}
+    sent = parts(file, request)
+    touched = [part.place for part in sent]
+    lying = {place: item for place, item in zip(where, items, strict=True) if place in touched}
     for place, item in lying.items():
         if item is None:
             client.delete_item(TableName=place.table, Key=json.loads(place.key))
@@ -101,7 +102,7 @@ def step(client: Any, file: Requests, items: Items, operation: str, bindings: Bi
     answer = send(client, file, request, bindings)
     reason = answer.reason
     if answer.decision == "rejected":  # by what is known to lie there, also where the receiver does not say
-        stored = {number: json.loads(lying[part.place] or "{}") for number, part in enumerate(parts)}
+        stored = {number: json.loads(lying[part.place] or "{}") for number, part in enumerate(sent)}
         reason = why(file, request, bindings, stored)
     now = dict(zip(lying, read(client, tuple(lying)), strict=True))
     reply = None if answer.reply is None else frozen(answer.reply)
@@ -115,6 +116,18 @@ def read(client: Any, where: Sequence[Place]) -> Items:
     return tuple(None if item is None else frozen(item) for item in found)
 
 
+def parts(file: Requests, request: Request) -> list[Part]:
+    """The single requests that are sent, with the condition of each."""
+    return [
+        Part(
+            Place(one["TableName"], frozen(key_of(file, one["TableName"], one.get("Key") or one["Item"]))),
+            one.get("ConditionExpression", ""), one.get("ExpressionAttributeNames", {}),
+            one.get("ExpressionAttributeValues", {}),
+        )
+        for one in singles(request.input)
+    ]  # fmt: skip
+
+
 def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[int, Item]) -> str:
     """Why the conditions failed: by the attributes of those parts of a condition that the stored item does not meet.
 
@@ -124,7 +137,7 @@ def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[in
     """
     grant = file.operations[request.operation].kind == "grant"
     found: set[str] = set()
-    for number, part in enumerate(_parts(file, request)):
+    for number, part in enumerate(parts(file, request)):
         item = stored.get(number)
         for condition in expression.conjuncts(part.condition) if part.condition and item is not None else ():
             if expression.fails(condition, part.names, part.values, item or {}):
@@ -186,17 +199,6 @@ def _refused(file: Requests, request: Request, bindings: Bindings, response: dic
         return Answer("unknown", f"{code}: {message}", "unknown")
     reason = why(file, request, bindings, stored)
     return Answer("rejected", reason, "failed", stored=next(iter(stored.values()), None))
-
-
-def _parts(file: Requests, request: Request) -> list[Part]:
-    return [
-        Part(
-            Place(one["TableName"], frozen(key_of(file, one["TableName"], one.get("Key") or one["Item"]))),
-            one.get("ConditionExpression", ""), one.get("ExpressionAttributeNames", {}),
-            one.get("ExpressionAttributeValues", {}),
-        )
-        for one in singles(request.input)
-    ]  # fmt: skip
 
 
 def _causes(file: Requests, bindings: Bindings, item: Item, looked_at: set[str], grant: bool) -> Iterator[str]:

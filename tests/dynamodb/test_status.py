@@ -9,10 +9,11 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from fencinglab.dynamodb import shelf
+from fencinglab.dynamodb.hold import ids
 from fencinglab.dynamodb.mock import Mock, client, lose_replies
 from fencinglab.dynamodb.poller import Alerts
 from fencinglab.dynamodb.sending import tables
-from fencinglab.dynamodb.status import RequestStatus, ids, remove_expired
+from fencinglab.dynamodb.status import RequestStatus, remove_expired
 
 FILE = shelf.find("request-status")
 WEEK = 604_800

@@ -1,0 +1,175 @@
+"""What one worker may do to one resource, as long as it holds it: the operations of a request file, sent one by one.
+
+Every condition is in the request file and nowhere else. A worker asks again only under the same operation id, and a
+lost reply is answered by reading back: an operation that stands in the item was accepted, whatever the sender heard.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from fencinglab.dynamodb import requests
+from fencinglab.dynamodb.requests import Item, Place, Request, Requests, places
+from fencinglab.dynamodb.sending import Answer, parts, read, send, why
+
+
+class Sent(NamedTuple):
+    """One message of an operation; a repetition is another one."""
+
+    at: int  # the sender's clock, in seconds
+    decision: str
+    reason: str
+    outcome: str
+
+
+class Told(NamedTuple):
+    """What a worker knows of its operation in the end."""
+
+    name: str
+    operation: str  # its id
+    token: int | None  # the token that it presented, or was granted
+    decision: str  # the receiver's word on the last message, or what reading back showed
+    reason: str  # told apart when refused: held, not_held, newer_token, expired, terminal, duplicate
+    outcome: str  # ok also where a refusal shows the operation as done: it was the sender's own success
+    item: Item | None  # the item afterwards where it is known; when refused, the stored item
+    messages: tuple[Sent, ...]
+    request: Request  # as it was sent
+    bindings: dict[str, Any]  # what was filled in
+
+    @property
+    def ok(self) -> bool:
+        """Whether the sender knows that its operation was done."""
+        return self.outcome == "ok"
+
+
+def ids(worker: str) -> Iterator[str]:
+    """Ids of operations that no other process gives, also not the same worker after a restart."""
+    run, number = uuid4().hex[:8], 0
+    while True:
+        number += 1
+        yield f"{worker}/{run}/{number}"
+
+
+class Hold:
+    """One worker's hold on one resource."""
+
+    def __init__(
+        self, client: Any, worker: str, resource: str, clock: Callable[[], int], file: Requests, *,
+        operations: Iterator[str] | None = None, tries: int = 2, **given: Any,
+    ) -> None:  # fmt: skip
+        """`clock` gives seconds, `operations` the ids to use, `tries` how often a lost message is sent.
+
+        `given` replaces what the file gives, such as `lease=30`.
+        """
+        self.file, self.client, self.worker, self.clock, self.tries = file, client, worker, clock, tries
+        self.known: dict[str, Any] = {"worker": worker, "resource": resource, **given}
+        self.token: int | None = None  # of the latest grant, also when it is void by now
+        self._ids = operations or ids(worker)
+
+    @property
+    def place(self) -> Place:
+        """Where the protected item lies."""
+        return places(self.file, self.known)[0]
+
+    def create(self) -> Told:
+        """Let the item come to be, by the operations that the file names for it; the first refusal ends it."""
+        for name in self.file.creates:
+            told = self.do(name)
+            if not told.ok:
+                break
+        return told
+
+    def take(self) -> Iterator[Told]:
+        """Acquire, with the reads around it that the file needs to know the token; the first refusal ends it."""
+        for name in self.file.taking:
+            told = self.do(name)
+            yield told
+            if not told.ok:
+                return
+
+    def use(self, name: str, **given: Any) -> Iterator[Told]:
+        """Send one operation, with the reads that stand before it; one that shows not what it expects ends it."""
+        for read_first in self.file.reads_before(name):
+            told = self.do(read_first)
+            yield told
+            if not told.ok or not requests.expected(self.file, read_first, told.item, self._bindings(told.operation)):
+                return
+        yield self.do(name, **given)
+
+    def do(self, name: str, **given: Any) -> Told:
+        """Send one operation, again under its id while its fate is unknown, and read back in between."""
+        operation, sent = next(self._ids), list[Sent]()
+        for _ in range(self.tries):
+            bindings = {**self._bindings(operation), **given}
+            request = requests.bind(self.file, name, bindings)
+            answer = send(self.client, self.file, request, bindings)
+            sent.append(Sent(bindings["now"], answer.decision, answer.reason, answer.outcome))
+            if answer.decision == "accepted":
+                self.known |= requests.learned(name, answer.reply)
+            if answer.outcome != "unknown":
+                break
+            lying = self._lying(request)
+            if any(_done(item, operation) for item in lying.values()):
+                answer = Answer("accepted", "found by reading back", "ok", lying[0] or None)
+                break
+        stored = answer.stored
+        if answer.decision == "rejected":
+            if stored is None and (lying := self._lying(request)):  # not every receiver sends the item along
+                answer = answer._replace(reason=why(self.file, request, bindings, lying))
+                stored = lying[0]
+            if stored and _done(stored, operation):
+                answer = answer._replace(reason="duplicate", outcome="ok")
+        presented = None if self.file.operations[name].kind == "grant" else self.token
+        known = answer.reply or stored or None
+        told = Told(
+            name, operation, presented, answer.decision, answer.reason, answer.outcome, known, tuple(sent),
+            request, bindings,
+        )  # fmt: skip
+        return self._learn(told)
+
+    def repeat(self, told: Told) -> Told:
+        """Send the very same request once more, as a queue does that delivers a message twice."""
+        answer = send(self.client, self.file, told.request, told.bindings)
+        sent = Sent(told.bindings["now"], answer.decision, answer.reason, answer.outcome)
+        return told._replace(
+            decision=answer.decision, reason=answer.reason, outcome=answer.outcome,
+            item=answer.reply or answer.stored, messages=(sent,),
+        )  # fmt: skip
+
+    def look(self) -> Item | None:
+        """The item as it is stored now."""
+        [item] = read(self.client, [self.place])
+        return None if item is None else dict(json.loads(item))
+
+    def _bindings(self, operation: str) -> dict[str, Any]:
+        known = {**self.known, "now": self.clock(), "operation": operation, "value": f"{self.worker}'s result"}
+        return known if self.token is None else {**known, "token": self.token}
+
+    def _learn(self, told: Told) -> Told:
+        """Keep the token of a new grant, from the reply that the file finds it in."""
+        if told.ok and told.name in self.file.taking:
+            self.known |= requests.learned(told.name, told.item)
+            try:
+                self.token = requests.token(self.file, self.known)
+            except requests.Unbound:
+                return told
+        return told._replace(token=self.token) if told.ok and told.name in self.file.of_kind("grant") else told
+
+    def _lying(self, request: Request) -> dict[int, Item]:
+        """The items that a request touches, by its parts, empty where there is none; nothing where none can be read."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            found = read(self.client, [part.place for part in parts(self.file, request)])
+        except (BotoCoreError, ClientError):
+            return {}
+        return {number: json.loads(item or "{}") for number, item in enumerate(found)}
+
+
+def _done(item: Item, operation: str) -> bool:
+    """Whether the item shows that this operation was done to it."""
+    contents = [next(iter(value.values())) for value in item.values()]
+    return any(content == operation or (isinstance(content, list) and operation in content) for content in contents)

@@ -41,7 +41,7 @@ FLOORS = (
             "simulate.measure", "simulate.story", "simulate",
         ),
         ("drill",),
-        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.whatif", "audit"),
+        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.whatif", "audit.fit", "audit"),
     ],
     [
         (

@@ -1,0 +1,82 @@
+"""Times fitted from a log, on simulated jobs whose times are known."""
+
+from __future__ import annotations
+
+import duckdb
+import pandas
+import pytest
+
+from fencinglab import history
+from fencinglab.audit import audit, fit
+from fencinglab.model.fix import FIXES
+from fencinglab.model.replay import replay
+from fencinglab.model.timeline import parse
+
+HEAD = "title: x\nworkers: A, B\nresources: report\nfirst token: 1\nlease length: 30 s\n\n"
+ONE = """\
+A acquires
+10 s pass
+A pauses
+{pause} s pass
+B acquires
+4 s pass
+B writes new
+A resumes
+A writes old
+"""
+
+
+def fitted(texts: list[str]) -> fit.Fit:
+    """The fit of the histories of these events, each on a resource of its own."""
+    rows = []
+    for number, text in enumerate(texts):
+        run = replay(parse(HEAD + text, f"job-{number}.timeline"), FIXES["unfenced"])
+        rows += [row | {"resource": f"job-{number}", "lease": f"job-{number}"} for row in run.rows]
+    with duckdb.connect() as con:
+        audit.load(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES))))
+        return fit.fit(con)
+
+
+def test_the_times_of_one_job():
+    """A lease of 30 s that is taken over 3 s after its end; its first holder comes back 6 s after the newer grant."""
+    found = fitted([ONE.format(pause=20)])
+
+    assert {name: [value / 1e6 for value in one.values] for name, one in found.times.items()} == {
+        "lease": [30, 30], "renewal": [], "work": [5], "pause": [pytest.approx(0), pytest.approx(16, abs=16)], "message": [0, 0],
+        "takeover": [2], "late": [7],
+    }  # fmt: skip
+    assert (found.grants, found.vanished, found.workers) == (2, 0, 2)
+
+
+def test_enough_is_said_with_the_number():
+    """A time of fewer observations than needed says so, and one of enough is used."""
+    few, many = fitted([ONE.format(pause=20)] * 3), fitted([ONE.format(pause=20 + n) for n in range(25)])
+
+    assert (few.times["late"].seen, few.times["late"].enough) == (3, False)
+    assert (many.times["late"].seen, many.times["late"].enough) == (25, True)
+    assert many.times["takeover"].values == tuple(n * 1_000_000 for n in range(2, 27))
+
+
+def test_who_never_comes_back_is_counted():
+    """A grant of which nothing is seen after it was superseded has vanished."""
+    found = fitted(["A acquires\nA crashes\nlease expires\nB acquires\nB writes x\n"])
+
+    assert (found.grants, found.vanished) == (2, 1)
+
+
+def test_an_empty_history_has_no_times():
+    """Without rows there is nothing to take from the log."""
+    with duckdb.connect() as con:
+        audit.load(con, history.read(con, pandas.DataFrame([], columns=list(history.NAMES))))
+        found = fit.fit(con)
+
+    assert not any(one.enough for one in found.times.values())
+    assert (found.grants, found.vanished, found.workers) == (0, 0, 0)
+
+
+def test_many_values_are_kept_as_quantiles():
+    """Of very many values quantiles are kept, the least and the greatest among them."""
+    with duckdb.connect() as con:
+        found = fit._observed(con, "x", "select * from range(10000)")
+
+    assert (found.seen, len(found.values), found.values[0], found.values[-1]) == (10_000, fit.KEPT, 0, 9_999)

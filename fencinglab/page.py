@@ -1,4 +1,4 @@
-"""What a reader opens: report.html.
+"""What a reader opens: report.html, and what it shares with other pages.
 
 The page is one file without script and without any address: it opens anywhere, offline, and nothing in a
 log can act in it. Every text is escaped, made inert and cut; only the charts, drawn by charts.py, go in as markup.
@@ -40,19 +40,24 @@ CLASSES = {
 
 def html(report: Mapping[str, Any]) -> str:
     """The report as one HTML page that needs neither script nor network."""
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=_shown
-    )
-    environment.filters |= {"count": _count, "verbatim": _verbatim, "statement": _statement, "prose": _prose, "id": _id}
-    template = environment.from_string(files("fencinglab").joinpath("report.html.j2").read_text(encoding="utf-8"))
-    return template.render(
-        report,
+    return rendered(
+        "report.html.j2", report,
         histories=[_picture(rows, title) for rows, title in histories(report, DRAWN)],
-        refused=_drawn(charts.rejections(report["rejections"])),
+        refused=drawn(charts.rejections(report["rejections"])),
         violated={c: [r for r in report["rules"] if r["class"] == c and r["status"] == "violated"] for c in CLASSES},
         by_name={rule["name"]: rule for rule in report["rules"]},
         command_line=report["command"], STATUS=STATUS, VERDICT=VERDICT, CLASSES=CLASSES, ROWS=ROWS, charts=charts,
     )  # fmt: skip
+
+
+def rendered(template: str, *data: Mapping[str, Any], **more: Any) -> str:
+    """A template of this package filled in: every text escaped, made inert and cut."""
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=_shown,
+        loader=jinja2.FunctionLoader(lambda name: files("fencinglab").joinpath(name).read_text(encoding="utf-8")),
+    )  # fmt: skip
+    environment.filters |= {"count": _count, "verbatim": _verbatim, "statement": _statement, "prose": _prose, "id": _id}
+    return environment.get_template(template).render(*data, **more)
 
 
 def histories(report: Mapping[str, Any], top: int) -> list[tuple[list[charts.Row], str | None]]:
@@ -76,12 +81,12 @@ def readable(value: Any) -> Any:
 
 
 def _picture(rows: Sequence[charts.Row], title: str | None) -> dict[str, Any]:
-    return {"rows": charts.window(rows), "resource": rows[0]["resource"], "of": len(rows)} | _drawn(
+    return {"rows": charts.window(rows), "resource": rows[0]["resource"], "of": len(rows)} | drawn(
         charts.tokens(rows, title)
     )
 
 
-def _drawn(chart: Any) -> dict[str, Any]:
+def drawn(chart: Any) -> dict[str, Any]:
     """The chart as markup, with its alt text; both empty where there was nothing to draw."""
     if chart is None:
         return {"svg": "", "alt": ""}

@@ -10,7 +10,7 @@ from typing import Any
 import fencinglab
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore.hazards import HAZARDS
-from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
+from fencinglab.explore.invariants import ALERTING, INVARIANTS, SOMETIMES
 from fencinglab.explore.run import Counterexample, counterexample, passing
 from fencinglab.explore.search import Answer, Verdict
 from fencinglab.inert import inert
@@ -20,6 +20,10 @@ WIDTH = 100
 SCHEMA = "fencinglab.check/1"
 MOST_ARROWS, MOST_WORKERS = 40, 4  # of a drawing that can still be read
 PASSING = "passing"  # what --show takes beside the invariants
+_SILENT = {
+    **dict.fromkeys(ALERTING, "no alert is raised (--alert)"),
+    "polling-stops": "in this model nobody is granted a finished job",
+}
 _MARKS = {"holds": "●", "violated": "✕", "empty": "○", "undecided": "?", "not_applicable": "–"}
 
 
@@ -92,7 +96,7 @@ def _says(answer: Answer, verdict: Verdict) -> str:
         case "undecided":
             return "not decided"
         case "not_applicable":
-            return "not asked: no alert is raised (--alert)"
+            return f"not asked: {_SILENT[verdict.invariant]}"
     return f"holds in all {answer.states:,} states"
 
 

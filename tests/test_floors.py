@@ -34,7 +34,7 @@ FLOORS = (
     [
         (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
-            "explore.run", "explore.matrix", "explore",
+            "explore.run", "explore.matrix", "explore.team", "explore",
         ),
         (
             "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
@@ -45,7 +45,7 @@ FLOORS = (
     ],
     [
         (
-            "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts",
+            "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts.tradeoff", "charts",
         ),
     ],
     [("report", "screen", "page", "examine", "notebook", "files"), ("narrate",), ("told",), ("exercise",), ("compare",)],

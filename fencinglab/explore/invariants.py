@@ -49,6 +49,13 @@ INVARIANTS = {
         ),
         Invariant("late", "window", "no late write is accepted", "a late write can be accepted", ("arrived-late",)),
         Invariant("alert-possible", "cost", "an alert can still be raised", "an alert can get lost", ("rest",)),
+        Invariant(
+            "polling-stops",
+            "cost",
+            "after the finish nobody is granted or schedules anything",
+            "a finished job can be taken up again",
+            ("asked-again",),
+        ),
         Invariant("can-finish", "cost", "the job can still finish", "the job can get stuck", ("unheld",)),
     )
 }
@@ -62,19 +69,24 @@ SOMETIMES = {
     "arrived-late": "a write arrived after its lease had run out",
     "finish-again": "a finish arrived after one had been accepted",
     "alert-again": "an alert arrived after one had been accepted",
+    "asked-again": "somebody asked for a finished job",
     "rest": "everything came to rest after the job was finished",
     "unheld": "a lease ended before the job was finished",
 }
 
 
+_NOTHING: frozenset[str] = frozenset()
+
+
 class Effect(NamedTuple):
     """What a step means to the invariants."""
 
-    what: str  # granted, unheld, checked, wrote, refused, deleted
+    what: str  # granted, asked (and not granted), unheld, checked, wrote, touched (the lease), refused, deleted
     grant: int = 0  # under which grant its writer acted
     stale: bool = False  # there is a newer grant
     late: bool = False  # its lease has run out and there is no newer grant
-    kind: str = ""  # of the mutation
+    kind: str = ""  # of the mutation; `+due` with a finish after which an alert is to be raised
+    after: bool = False  # the job was finished and nothing was left to do
 
 
 class Past(NamedTuple):
@@ -85,6 +97,7 @@ class Past(NamedTuple):
     tried: int = 0  # the newest grant of a write that arrived
     finishes: int = 0  # capped at 2
     alerts: int = 0  # capped at 2
+    due: bool = False  # an alert was to be raised
     before: int = 0  # the newest grant when the item was last deleted; older ones claim no place in it
     fell: bool = False  # an older write was accepted after a newer one
     stale: bool = False  # a write was accepted after a newer grant
@@ -92,15 +105,23 @@ class Past(NamedTuple):
 
 def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset[str]]:
     """The past after the step, the invariants that the step broke, and which `sometimes` it was."""
-    what, grant, stale, late, kind = effect
-    if what == "deleted":
-        return Past(before=grant, fell=past.fell, stale=past.stale), frozenset(), frozenset()
-    if what == "granted":
-        return past, frozenset(), frozenset(["two-grants"] if grant > 1 else [])
-    if what == "unheld":
-        return past, frozenset(), frozenset(["unheld"])
-    if what == "checked":
-        return past._replace(tried=max(past.tried, grant)), frozenset(), frozenset()
+    what, grant, stale, late, kind, after_finish = effect
+    again = frozenset(["asked-again"] if after_finish else [])
+    match what:
+        case "deleted":
+            return Past(before=grant, fell=past.fell, stale=past.stale), _NOTHING, _NOTHING
+        case "granted":
+            two = frozenset(["two-grants"] if grant > 1 else [])
+            return past, frozenset(["polling-stops"] if after_finish else []), two | again
+        case "asked":
+            return past, _NOTHING, again
+        case "unheld":
+            return past, _NOTHING, frozenset(["unheld"])
+        case "checked":
+            return past._replace(tried=max(past.tried, grant)), _NOTHING, _NOTHING
+        case "touched":
+            harm = {"ownership": "arrived-stale"} if stale else {"late": "arrived-late"} if late else {}
+            return past._replace(stale=past.stale or stale), frozenset(harm), frozenset(harm.values())
     finishes, alerts = "finish" in kind, "alert" in kind
     arrived = {
         "overtaken": grant < past.highest,
@@ -108,26 +129,22 @@ def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset
         "arrived-late": late,
         "finish-again": finishes and past.finishes > 0,
         "alert-again": alerts and past.alerts > 0,
+        "asked-again": after_finish,
         "rejected": what == "refused",
         "one-lease-twice": what == "wrote" and grant == past.last,
     }
     happened = frozenset(name for name, is_so in arrived.items() if is_so)
     tried = max(past.tried, grant if what == "wrote" or grant > past.before else 0)
     if what == "refused":
-        return past._replace(tried=tried), frozenset(), happened
+        return past._replace(tried=tried), _NOTHING, happened
     names = {
         "overtaken": "order", "arrived-stale": "ownership", "arrived-late": "late", "finish-again": "terminal",
-        "alert-again": "alert-once",
+        "alert-again": "alert-once", "asked-again": "polling-stops",
     }  # fmt: skip
     broken = frozenset(names[name] for name in happened if name in names)
     after = past._replace(
         last=grant, highest=max(past.highest, grant), tried=tried, finishes=min(past.finishes + finishes, 2),
-        alerts=min(past.alerts + alerts, 2), fell=past.fell or grant < past.highest, stale=past.stale or stale,
+        alerts=min(past.alerts + alerts, 2), due=past.due or "due" in kind,
+        fell=past.fell or grant < past.highest, stale=past.stale or stale,
     )  # fmt: skip
     return after, broken, happened
-
-
-def at_rest(past: Past, finished: bool, alerting: bool) -> tuple[frozenset[str], frozenset[str]]:
-    """The invariants that are broken, and which `sometimes` it is, when nothing is to come any more."""
-    broken = {"final": past.last < past.tried, "alert-possible": alerting and finished and not past.alerts}
-    return frozenset(name for name, is_so in broken.items() if is_so), frozenset(["rest"] if finished else [])

@@ -8,19 +8,54 @@ and kept as a difference to add; the search itself is additions and look-ups. Sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from fencinglab.errors import UsageError
 from fencinglab.explore.hazards import Hazard
-from fencinglab.explore.invariants import ALERTING, INVARIANTS, SOMETIMES, Past, at_rest, observe
+from fencinglab.explore.invariants import ALERTING, INVARIANTS, SOMETIMES, Past, observe
 from fencinglab.explore.receive import pure, remembered
-from fencinglab.explore.steps import ALERTS, NAMES, NOBODY, Model, Move, Shared, Step
+from fencinglab.explore.steps import ALERTS, NAMES, Model, Move, Step
 from fencinglab.model.fix import Fix
 
 BITS = 20  # of a part of a state: a million different ones
 MOST_STATES = 5_000_000
 
 Run = tuple[Step, ...]
+
+
+class World(Protocol):
+    """What can be searched: a shared part, workers that are alike in the beginning, and what each may do."""
+
+    @property
+    def start(self) -> Any:
+        """What all share in the beginning."""
+
+    @property
+    def idle(self) -> Any:
+        """What a worker is in the beginning."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The workers by name."""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The invariants that this world has anything to say of."""
+
+    def common(self, shared: Any) -> Iterable[Move]:
+        """The steps that are no worker's."""
+
+    def of_worker(self, shared: Any, worker: Any, name: str) -> Iterable[Move]:
+        """The steps of a worker."""
+
+    def rests(self, shared: Any, worker: Any) -> bool:
+        """Whether nothing more is to come of the worker."""
+
+    def at_rest(self, shared: Any, past: Past) -> tuple[frozenset[str], frozenset[str]]:
+        """Of a state in which all workers rest: the invariants that are broken, and which `sometimes` it is."""
+
+    def rescue(self, shared: Any) -> tuple[bool, tuple[Step, ...]]:
+        """Whether undisturbed attempts finish the job from here or it is finished; and the first of them."""
 
 
 class Verdict(NamedTuple):
@@ -41,7 +76,7 @@ class Verdict(NamedTuple):
 class Answer(NamedTuple):
     """What a search found."""
 
-    model: Model
+    model: Any  # a World
     states: int
     stopped: str  # why it stopped before the end; empty = it saw every state
     verdicts: tuple[Verdict, ...]
@@ -89,7 +124,7 @@ def model_of(fix: Fix, workers: int = 2, writes: int = 2, hazards: Sequence[Haza
 
 
 def explore(
-    model: Model, *, symmetric: bool = False, most: int = MOST_STATES, progress: Callable[[int], None] = lambda _: None
+    model: World, *, symmetric: bool = False, most: int = MOST_STATES, progress: Callable[[int], None] = lambda _: None
 ) -> Answer:
     """Every state that the model can reach, or the first `most` of them, and what that says of each invariant.
 
@@ -107,10 +142,10 @@ def explore(
     return Answer(model, len(search.seen), stopped, verdicts, {name: runs[name] for name in SOMETIMES if name in runs})
 
 
-def _verdict(model: Model, name: str, runs: dict[str, Run], stopped: str) -> Verdict:
+def _verdict(model: World, name: str, runs: dict[str, Run], stopped: str) -> Verdict:
     if name in runs:
         return Verdict(name, "violated", runs[name])
-    if name in ALERTING and not any("alert" in kind for kind in model.program):
+    if name not in model.asked:
         return Verdict(name, "not_applicable")
     if stopped:
         return Verdict(name, "undecided")
@@ -133,16 +168,16 @@ _Entry = tuple[list[int], list[tuple[int, int]], bool]  # differences, differenc
 class _Search:
     """The states seen so far, and what was asked of the model to get there."""
 
-    def __init__(self, model: Model, symmetric: bool) -> None:
+    def __init__(self, model: World, symmetric: bool) -> None:
         self.model, self.symmetric = model, symmetric
-        self.alerting = any("alert" in kind for kind in model.program)
-        self.shared, self.pasts, self.workers = _Numbers(model.start), _Numbers(Past()), _Numbers(NOBODY)
+        self.alerting = ALERTING[0] in model.asked
+        self.shared, self.pasts, self.workers = _Numbers(model.start), _Numbers(Past()), _Numbers(model.idle)
         self.effects = _Numbers(None)
         self.seen = {0: 0}  # state -> the one before it; the first state is 0
         self.found = 0  # bits of what was broken or reached
         self.first: dict[int, tuple[int, int | None]] = {}  # bit -> the state, and the one after the step that did it
         self.tables: list[tuple[int, dict[int, _Entry]]] = [(_PART, {})]  # mask of what decides, answers
-        self.tables += [(_PART | _PART << self._shift(i), {}) for i in range(model.workers)]
+        self.tables += [(_PART | _PART << self._shift(i), {}) for i in range(len(model.names))]
         self.changes: dict[int, tuple[int, int]] = {}  # past and effect -> difference, bits
         self.rests: dict[int, int] = {}  # shared and past, where all workers rest -> bits
         self.stuck: set[int] = set()  # shared parts from which no undisturbed attempt finishes
@@ -203,7 +238,7 @@ class _Search:
     def _moves(self, state: int, place: int) -> Iterator[tuple[Move, int]]:
         """What everybody (place 0) or a worker (from 1 on) may do in the state, with the difference that it makes."""
         number = state & _PART
-        shared: Shared = self.shared.values[number]
+        shared = self.shared.values[number]
         if not place:
             for move in self.model.common(shared):
                 yield move, self.shared.number(move.shared) - number
@@ -221,9 +256,9 @@ class _Search:
                 plain.append(delta)
             else:
                 telling.append((delta, self.effects.number(move.effect)))
-        shared: Shared = self.shared.values[state & _PART]
+        shared = self.shared.values[state & _PART]
         if not place:
-            if not self.model.receiver.finished(shared.held) and not self.model.rescue(shared)[0]:
+            if not self.model.rescue(shared)[0]:
                 self.stuck.add(state & _PART)
             return plain, telling, True
         worker = self.workers.values[state >> self._shift(place - 1) & _PART]
@@ -239,9 +274,7 @@ class _Search:
     def _rest(self, state: int) -> None:
         key = state & (_PAST | _PART)
         if key not in self.rests:
-            shared: Shared = self.shared.values[state & _PART]
-            past: Past = self.pasts.values[key >> BITS]
-            broken, happened = at_rest(past, self.model.receiver.finished(shared.held), self.alerting)
+            broken, happened = self.model.at_rest(self.shared.values[state & _PART], self.pasts.values[key >> BITS])
             self.rests[key] = _bits(broken) | _bits(happened)
         self._note(self.rests[key], state, None)
 
@@ -270,7 +303,7 @@ class _Search:
         return tuple(reversed(steps))
 
     def _step(self, state: int, after: int, bit: int) -> Step:
-        for place in range(self.model.workers + 1):
+        for place in range(len(self.model.names) + 1):
             for move, delta in self._moves(state, place):
                 change, bits = 0, 0
                 if move.effect is not None:

@@ -8,10 +8,10 @@ A pause is no step: a worker that does nothing is paused. A lease may run out at
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fencinglab.explore.hazards import Hazard
-from fencinglab.explore.invariants import Effect
+from fencinglab.explore.invariants import ALERTING, INVARIANTS, Effect, Past
 from fencinglab.explore.receive import Receiver, Reply, Request
 from fencinglab.model.fix import Fix
 
@@ -73,12 +73,13 @@ class Move(NamedTuple):
     """A step, and the parts of the state after it."""
 
     step: Step
-    shared: Shared
-    worker: Worker
+    shared: Any  # Shared here; each world has its own
+    worker: Any
     effect: Effect | None = None
 
 
 NOBODY = Worker()
+ASKED = tuple(name for name in INVARIANTS if name != "polling-stops")  # nobody is granted a finished job here
 
 
 class Model(NamedTuple):
@@ -99,6 +100,17 @@ class Model(NamedTuple):
     def start(self) -> Shared:
         """What all share in the beginning."""
         return Shared(self.receiver.start, 0, tuple(hazard.times for hazard in self.hazards))
+
+    @property
+    def idle(self) -> Worker:
+        """What a worker is in the beginning."""
+        return NOBODY
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The invariants that this model has anything to say of."""
+        alerting = any("alert" in kind for kind in self.program)
+        return tuple(name for name in ASKED if alerting or name not in ALERTING)
 
     def finishing(self, number: int) -> bool:
         """Whether this operation of the program finishes the job."""
@@ -131,11 +143,20 @@ class Model(NamedTuple):
         stands = worker.place == len(self.program) or (worker.place == IDLE and self.receiver.finished(shared.held))
         return stands and not any(message.copies or message.checked for message in worker.messages)
 
+    def at_rest(self, shared: Shared, past: Past) -> tuple[frozenset[str], frozenset[str]]:
+        """Where nothing is to come any more: the invariants that are broken, and which `sometimes` it is."""
+        finished = self.receiver.finished(shared.held)
+        lost = ALERTING[0] in self.asked and finished and not past.alerts
+        broken = {"final": past.last < past.tried, "alert-possible": lost}
+        return frozenset(name for name, is_so in broken.items() if is_so), frozenset(["rest"] if finished else [])
+
     def rescue(self, shared: Shared) -> tuple[bool, tuple[Step, ...]]:
-        """Whether some undisturbed attempts, one after another, finish the job from here; and the first of them.
+        """Whether it is finished, or some undisturbed attempts, one after another, finish it; and the first of them.
 
         Nothing else happens meanwhile: each lease runs out, a fresh worker asks, its writes arrive in order, once.
         """
+        if self.receiver.finished(shared.held):
+            return True, ()
         name = NAMES[self.workers]
         first: tuple[Step, ...] = ()
         shared = shared._replace(left=())  # nothing else goes wrong meanwhile

@@ -1,0 +1,399 @@
+"""A team's own requests as a world to search: each step sends the real request to a receiver and reads the result.
+
+A worker goes through the program of its request file: it sends a request, waits for the reply, and stops at the first
+refusal. A request may be on its way for any time, and a copy of it may arrive later; what it says of the time is what
+its sender's clock said. Time is a few ticks: a lease that runs out is one. What no request and no mapped column looks
+at is left out of the items, so that equal is equal; a receiver is asked once for each items and request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from fencinglab.dynamodb import requests as files
+from fencinglab.dynamodb.requests import READ, Items, Requests
+from fencinglab.dynamodb.sending import Step as Sent
+from fencinglab.errors import InputError, UsageError
+from fencinglab.explore.hazards import Hazard
+from fencinglab.explore.invariants import INVARIANTS, Effect, Past
+from fencinglab.explore.steps import NAMES, Move, Step
+
+CAN = ("crash", "lost-reply", "clock-skew", "release", "ttl")  # the hazards that requests can meet
+LEFT_OUT = ("renew", "schedule", "retry")  # kinds of optional operations that are not tried unless they are asked for
+_VALUE = re.compile(r"if_not_exists\s*\(\s*([#\w]+)")
+
+Bindings = tuple[tuple[str, Any], ...]
+Receiver = Callable[[Items, str, dict[str, Any]], Sent]  # items, operation, bindings -> what comes of it
+
+
+class Message(NamedTuple):
+    """A request on its way, as its sender bound it."""
+
+    place: int  # in the program
+    bindings: Bindings
+    grant: int
+
+
+class Sender(NamedTuple):
+    """A worker, with what it knows."""
+
+    place: int = 0  # the next operation of the program
+    stopped: bool = False
+    start: int = 1  # how often it started; part of the ids of its operations
+    grant: int = 0
+    token: int | None = None
+    knows: Bindings = ()  # attributes of replies that later requests use
+    waiting: Message | None = None
+    copy: Message | None = None  # arrives some time later; nobody hears of it
+
+
+class Shared(NamedTuple):
+    """What all share."""
+
+    items: Items
+    now: int = 0
+    grants: int = 0
+    left: tuple[int, ...] = ()
+
+
+class Team:
+    """Workers that send the requests of a file to one receiver."""
+
+    def __init__(
+        self, file: Requests, receiver: Receiver, start: Items, workers: int = 2, hazards: Iterable[Hazard] = (),
+        optional: bool = False,
+    ) -> None:  # fmt: skip
+        if not 1 <= workers < len(NAMES):
+            raise UsageError(
+                f"--workers {workers}: a search needs 1 to {len(NAMES) - 1}; with more than 2 it takes long"
+            )
+        self.file, self.hazards, self.names = file, tuple(hazards), tuple(NAMES[:workers])
+        for hazard in self.hazards:
+            if hazard.name not in CAN:
+                raise UsageError(f"--hazard {hazard.name}: requests can meet {', '.join(CAN)}")
+        self._ask = receiver
+        self.idle = Sender()
+        self.program = tuple(use for use in file.program if self._tried(use, optional))
+        self.left_out = tuple(use.operation for use in file.program if use not in self.program)
+        self.kinds = tuple(file.operations[use.operation].kind for use in self.program)
+        if "grant" not in self.kinds:
+            raise InputError(
+                f"{file.name}: no operation of the program is of the kind grant; `--rest NAME` supplies one"
+            )
+        self._known: dict[tuple[Items, str], Sent] = {}
+        self.start = Shared(self._seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The invariants that these requests have anything to say of."""
+        silent = () if "alert" in self.kinds else ("alert-once", "alert-possible")
+        return tuple(name for name in INVARIANTS if name not in silent)
+
+    @property
+    def calls(self) -> int:
+        """How many different requests on different items the receiver has been asked."""
+        return len(self._known)
+
+    # --- what may happen next
+
+    def common(self, shared: Shared) -> Iterator[Move]:
+        """A lease runs out; the item is deleted, and comes to be again where the file says how."""
+        item = self._item(shared.items)
+        if self._holder(shared):
+            after = shared._replace(now=shared.now + self._lease + 1)
+            yield Move(Step("expire"), after, self.idle, None if self._finished(shared.items) else Effect("unheld"))
+        if item and shared.grants and self._removable(item) and (less := self._spent(shared, "ttl")):
+            gone = less._replace(items=(None, *less.items[1:]))
+            yield Move(Step("delete"), gone, self.idle, Effect("deleted", shared.grants))
+        if not item and self.file.creates:
+            yield Move(Step("create"), self._created(shared), self.idle)
+
+    def of_worker(self, shared: Shared, worker: Sender, name: str) -> Iterator[Move]:
+        """The steps of a worker and of what it sent."""
+        if worker.waiting:
+            yield from self._arrives(shared, worker, name, worker.waiting)
+        elif not worker.stopped:
+            for place in self._next(worker.place):
+                yield from self._sends(shared, worker, name, place)
+        if worker.copy:
+            after, sent, effect = self._decided(shared, name, worker.copy)
+            step = self._step("copy arrives", name, worker.copy, sent)
+            yield Move(step, after, worker._replace(copy=None), effect)
+        if worker.place and (less := self._spent(shared, "crash")):
+            yield Move(Step("crash", name), less, Sender(start=worker.start + 1, copy=worker.copy or worker.waiting))
+
+    def rests(self, shared: Shared, worker: Sender) -> bool:
+        """Whether nothing more is to come of the worker: it stopped, or would be refused for good."""
+        if worker.waiting or worker.copy:
+            return False
+        return worker.stopped or (worker.place == 0 and self._finished(shared.items) and not self._granted(shared))
+
+    def at_rest(self, shared: Shared, past: Past) -> tuple[frozenset[str], frozenset[str]]:
+        """What is broken where nothing is to come any more; the value counts once the job is finished."""
+        finished = self._finished(shared.items)
+        broken = {
+            "final": finished and past.last < past.tried,
+            "alert-possible": past.due and not past.alerts and not self._alone(shared, "alert")[0],
+        }
+        return frozenset(name for name, is_so in broken.items() if is_so), frozenset(["rest"] if finished else [])
+
+    def rescue(self, shared: Shared) -> tuple[bool, tuple[Step, ...]]:
+        """Whether it is finished, or an undisturbed worker finishes it from here; and its steps."""
+        return (True, ()) if self._finished(shared.items) else self._alone(shared, "finish")
+
+    # --- how
+
+    def _tried(self, use: files.Use, optional: bool) -> bool:
+        kind = self.file.operations[use.operation].kind
+        if kind == "release":
+            return any(hazard.name == "release" for hazard in self.hazards)
+        return optional or not use.optional or kind not in LEFT_OUT
+
+    def _next(self, place: int) -> Iterator[int]:
+        """The places of the program from which a worker may choose: of several ways to finish any one."""
+        for at in range(place, len(self.program)):
+            yield at
+            finishes = self.kinds[at] == "finish" and "finish" in self.kinds[at + 1 :]
+            if not self.program[at].optional and not finishes:
+                return
+
+    def _following(self, place: int) -> int:
+        """The place after this one; after a finish other ways to finish are left out."""
+        at = place + 1
+        while self.kinds[place] == "finish" and at < len(self.program) and self.kinds[at] == "finish":
+            at += 1
+        return at
+
+    def _sends(self, shared: Shared, worker: Sender, name: str, place: int) -> Iterator[Move]:
+        operation = self.program[place].operation
+        bound: dict[str, Any] = {
+            **dict(worker.knows), "worker": name, "now": shared.now, "operation": f"{name}{worker.start}/{operation}",
+            "value": f"result-{name}{worker.start}",
+        }  # fmt: skip
+        if worker.token is not None:
+            bound["token"] = worker.token
+        clocks = [(shared, shared.now, "send")]
+        if self.kinds[place] == "grant" and (less := self._spent(shared, "clock-skew")):
+            clocks.append((less, shared.now + self._lease + 1, "send early"))
+        for after, now, act in clocks:
+            message = Message(place, _frozen(bound | {"now": now}), worker.grant)
+            yield Move(Step(act, name, place, grant=worker.grant), after, worker._replace(waiting=message))
+
+    def _arrives(self, shared: Shared, worker: Sender, name: str, message: Message) -> Iterator[Move]:
+        after, sent, effect = self._decided(shared, name, message)
+        heard = self._heard(after, worker, message, sent)
+        step = self._step("arrive", name, message, sent)
+        yield Move(step, after, heard._replace(waiting=None), effect)
+        if worker.copy is None and self.kinds[message.place] != READ:
+            yield Move(step._replace(again=True), after, heard._replace(waiting=None, copy=message), effect)
+        if less := self._spent(after, "lost-reply"):
+            yield Move(step._replace(act="arrive, reply lost"), less, worker, effect)
+
+    def _heard(self, after: Shared, worker: Sender, message: Message, sent: Sent) -> Sender:
+        """The worker once it has heard the decision. Refused, it gives up; before it holds a lease it may ask again."""
+        place, operation = message.place, self.program[message.place].operation
+        reply = None if sent.reply is None else json.loads(sent.reply)
+        bindings = {**dict(message.bindings), **files.learned(operation, reply)}
+        refused = sent.decision != "accepted" and sent.reason != "duplicate"
+        if refused or not files.expected(self.file, operation, reply, _plain(bindings)):
+            return Sender(start=worker.start, copy=worker.copy, stopped=worker.grant > 0)
+        knows = {n: v for n, v in bindings.items() if n in self._used}
+        grant, token = worker.grant, worker.token
+        if self.kinds[place] == "grant":
+            grant = after.grants
+        if grant and (self.kinds[place] == "grant" or self._token_from == operation):
+            token = self._token(_plain(bindings))
+        following = self._following(place)
+        if following == len(self.program):
+            return Sender(start=worker.start, copy=worker.copy, stopped=True)
+        return worker._replace(place=following, grant=grant, token=token, knows=_frozen(knows))
+
+    def _decided(self, shared: Shared, name: str, message: Message) -> tuple[Shared, Sent, Effect | None]:
+        """What the receiver makes of the request, and what that means."""
+        operation, kind = self.program[message.place].operation, self.kinds[message.place]
+        sent = self._sent(shared.items, operation, dict(message.bindings))
+        after = shared._replace(items=sent.items)
+        accepted, finished = sent.decision == "accepted", self._finished(shared.items)
+        if kind == READ:
+            return after, sent, None
+        if kind == "grant":
+            if not accepted:
+                return after, sent, Effect("asked", after=finished)
+            granted = after._replace(grants=shared.grants + 1)
+            done = finished and not self._alert_accepted(granted, name, message, sent)
+            return granted, sent, Effect("granted", granted.grants, after=done)
+        late = message.grant == shared.grants and self._holder(shared) != name
+        stale = message.grant < shared.grants
+        if kind in ("renew", "release"):
+            return after, sent, Effect("touched", message.grant, stale, late) if accepted else None
+        if kind == "finish" and accepted and self._alert_accepted(after, name, message, sent):
+            kind += "+due"
+        again = finished and kind in ("schedule", "retry")
+        return after, sent, Effect("wrote" if accepted else "refused", message.grant, stale, late, kind, again)
+
+    def _alert_accepted(self, shared: Shared, name: str, message: Message, sent: Sent) -> bool:
+        """Whether the alert of the program would be accepted now from the worker that has just been heard."""
+        if "alert" not in self.kinds:
+            return False
+        heard = self._heard(
+            shared, Sender(grant=message.grant, token=dict(message.bindings).get("token")), message, sent
+        )
+        place = self.kinds.index("alert")
+        move = next(self._sends(shared, heard, name, place))
+        waiting: Message = move.worker.waiting
+        return self._sent(shared.items, self.program[place].operation, dict(waiting.bindings)).decision == "accepted"
+
+    def _alone(self, shared: Shared, wanted: str) -> tuple[bool, tuple[Step, ...]]:
+        """Whether one more worker, undisturbed, gets an operation of this kind accepted from here; and its steps."""
+        shared = shared._replace(now=shared.now + self._lease + 1, left=())
+        if not self._item(shared.items) and self.file.creates:
+            shared = self._created(shared)
+        name, worker, steps = NAMES[len(self.names)], Sender(), list[Step]()
+        while not worker.stopped and worker.place < len(self.program):
+            places = [*self._next(worker.place)]
+            place = next((p for p in places if self.kinds[p] == wanted), places[-1])
+            sending = next(self._sends(shared, worker, name, place))
+            message: Message = sending.worker.waiting
+            shared, sent, _ = self._decided(shared, name, message)
+            steps += [sending.step, self._step("arrive", name, message, sent)]
+            if sent.decision == "accepted" and self.kinds[place] == wanted:
+                return True, tuple(steps)
+            if sent.decision != "accepted":
+                return False, tuple(steps)
+            worker = self._heard(shared, worker, message, sent)
+        return False, tuple(steps)
+
+    def _granted(self, shared: Shared) -> bool:
+        """Whether a worker that asks now, or after every lease has run out, is granted anything."""
+        later = shared._replace(now=shared.now + self._lease + 1, left=())
+        place = self.kinds.index("grant")
+        for when in (shared._replace(left=()), later):
+            message = next(self._sends(when, Sender(), NAMES[len(self.names)], place)).worker.waiting
+            if self._sent(when.items, self.program[place].operation, dict(message.bindings)).decision == "accepted":
+                return True
+        return False
+
+    def _created(self, shared: Shared) -> Shared:
+        """The item made anew by the operations that the file names."""
+        bound: dict[str, Any] = {"worker": "creator", "now": shared.now, "operation": f"creator/{shared.grants}"}
+        items = shared.items
+        for operation in self.file.creates:
+            sent = self._sent(items, operation, bound | {"value": ""})
+            items = sent.items
+            bound |= files.learned(operation, None if sent.reply is None else json.loads(sent.reply))
+        return shared._replace(items=items)
+
+    def _sent(self, items: Items, operation: str, bindings: dict[str, Any]) -> Sent:
+        """What comes of the request, asked once."""
+        bindings = _plain(bindings)
+        key = items, files.bind(self.file, operation, bindings).text
+        if key not in self._known:
+            made = self._ask(items, operation, bindings)
+            self._known[key] = made._replace(items=self._seen(made.items))
+        return self._known[key]
+
+    def _step(self, act: str, name: str, message: Message, sent: Sent) -> Step:
+        accepted = sent.decision == "accepted"
+        return Step(act, name, message.place, accepted=accepted, grant=message.grant, reason=sent.reason)
+
+    def _spent(self, shared: Shared, name: str) -> Shared | None:
+        for place, (hazard, left) in enumerate(zip(self.hazards, shared.left, strict=False)):
+            if hazard.name == name and left:
+                return shared._replace(left=(*shared.left[:place], left - 1, *shared.left[place + 1 :]))
+        return None
+
+    # --- what stands in the items
+
+    @cached_property
+    def _lease(self) -> int:
+        return int(self.file.given.get("lease", 60))
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        """The attributes of replies that a later request, a token or an expectation names."""
+        every = [[one.input, one.expects] for one in self.file.operations.values()]
+        return frozenset(name for name in files.names_in([every, self.file.token or ""]) if "." in name)
+
+    @cached_property
+    def _token_from(self) -> str:
+        """The operation whose reply tells the token, where it is not that of the grant."""
+        found = next(iter(files.names_in(self.file.token or "")), "")
+        return found.partition(".")[0]
+
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        """The attributes that a condition, an update's value, a later request or a mapped column looks at."""
+        looked = {name.partition(".")[2] for name in self._used}
+        columns = ("token", "holder", "expires_at", "status", "terminal_version", "alert")
+        looked |= {self.file.map[column] for column in columns if column in self.file.map}
+        for operation in self.file.operations.values():
+            for one in _singles(operation.input):
+                names = one.get("ExpressionAttributeNames", {})
+                condition, update = one.get("ConditionExpression", ""), one.get("UpdateExpression", "")
+                words = re.findall(r"(?<![:\w])[#A-Za-z_]\w*", condition)
+                words += re.findall(r"=\s*\(?\s*([#A-Za-z_]\w*)", update) + _VALUE.findall(update)
+                looked |= {names.get(word, word) for word in words}
+        for table in self.file.tables:
+            looked |= {part["AttributeName"] for part in table["KeySchema"]}
+        return frozenset(looked)
+
+    def _seen(self, items: Items) -> Items:
+        """The items without what nobody looks at."""
+
+        def kept(text: str) -> str:
+            return files.frozen({name: value for name, value in json.loads(text).items() if name in self._read})
+
+        return tuple(None if text is None else kept(text) for text in items)
+
+    def _item(self, items: Items) -> dict[str, Any] | None:
+        return None if items[0] is None else dict(json.loads(items[0]))
+
+    def _column(self, items: Items, column: str) -> Any:
+        """The plain content of a mapped column, from the first item that has it."""
+        attribute = self.file.map.get(column, "")
+        for text in items:
+            found = None if text is None else json.loads(text).get(attribute)
+            if found is not None:
+                return next(iter(found.values()))
+        return None
+
+    def _holder(self, shared: Shared) -> str:
+        """Whose unexpired lease it is; empty = nobody's."""
+        holder, expiry = (self._column(shared.items, column) for column in ("holder", "expires_at"))
+        return str(holder) if holder and expiry is not None and int(expiry) > shared.now else ""
+
+    def _finished(self, items: Items) -> bool:
+        return self._column(items, "status") in self.file.terminal
+
+    def _removable(self, item: dict[str, Any]) -> bool:
+        """Whether clean-up may remove the item: where the file writes a clean-up time, only items that carry one."""
+        attribute = self.file.map.get("ttl", "")
+        return not attribute or attribute in item
+
+    def _token(self, bindings: dict[str, Any]) -> int | None:
+        try:
+            return files.token(self.file, bindings)
+        except files.Unbound:
+            return None
+
+
+def _singles(given: dict[str, Any]) -> list[dict[str, Any]]:
+    """The single requests of an operation's input."""
+    if "TransactItems" in given:
+        return [single for entry in given["TransactItems"] for single in entry.values()]
+    return [given]
+
+
+def _frozen(bindings: dict[str, Any]) -> Bindings:
+    """Bindings as a value that compares: typed values as text."""
+    made = {name: files.frozen(value) if isinstance(value, dict) else value for name, value in bindings.items()}
+    return tuple(sorted(made.items()))
+
+
+def _plain(bindings: dict[str, Any]) -> dict[str, Any]:
+    """Bindings as a request takes them: an attribute of a reply is a typed value again."""
+    return {n: json.loads(v) if "." in n and isinstance(v, str) else v for n, v in bindings.items()}

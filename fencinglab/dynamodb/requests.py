@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from fencinglab.errors import InputError
@@ -190,6 +190,24 @@ def begin(file: Requests, bindings: Bindings | None = None) -> Items:
     known = _known(file, {"now": 0, **(bindings or {})})
     lying = {Place(t, frozen(_filled(key_of(file, t, i), known))): frozen(_filled(i, known)) for t, i in file.start}
     return tuple(lying.get(place) for place in places(file, bindings))
+
+
+def renamed(file: Requests, name: Callable[[str], str]) -> Requests:
+    """The file with other names for its tables."""
+
+    def table(one: Mapping[str, Any]) -> dict[str, Any]:
+        return {**one, "TableName": name(one["TableName"])}
+
+    def request(one: dict[str, Any]) -> dict[str, Any]:
+        if "TransactItems" not in one:
+            return table(one)
+        return one | {"TransactItems": [{k: table(single) for k, single in e.items()} for e in one["TransactItems"]]}
+
+    return file._replace(
+        tables=tuple(map(table, file.tables)),
+        start=tuple((name(old), item) for old, item in file.start),
+        operations={known: one._replace(input=request(one.input)) for known, one in file.operations.items()},
+    )
 
 
 def singles(request: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ The operations are those of `data/requests/request-status.json`; a retry keeps t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from fencinglab.dynamodb import requests, shelf
@@ -64,10 +65,11 @@ class RequestStatus(Hold):
         return self.do("release")
 
 
-def remove_expired(client: Any, file: Requests, now: int) -> tuple[str, ...]:
+def remove_expired(client: Any, file: Requests, now: int, keys: Collection[str] | None = None) -> tuple[str, ...]:
     """What a clean-up by time to live removes at this second: the keys of the items whose `ttl` has passed.
 
-    An item without the attribute stays, as with DynamoDB's own; most mocks have no clean-up of their own.
+    An item without the attribute stays, as with DynamoDB's own; most mocks have no clean-up of their own. With `keys`
+    no other item is looked at.
     """
     passed = {
         "ConditionExpression": "#ttl <= :now", "ExpressionAttributeNames": {"#ttl": "ttl"},
@@ -77,8 +79,8 @@ def remove_expired(client: Any, file: Requests, now: int) -> tuple[str, ...]:
     for name in (table["TableName"] for table in file.tables):
         for page in client.get_paginator("scan").paginate(TableName=name, ConsistentRead=True):
             for item in page["Items"]:
-                if "ttl" in item and int(item["ttl"]["N"]) <= now:
-                    key = requests.key_of(file, name, item)
-                    client.delete_item(TableName=name, Key=key, **passed)
-                    removed.append(requests.frozen(key))
+                key = requests.frozen(requests.key_of(file, name, item))
+                if "ttl" in item and int(item["ttl"]["N"]) <= now and (keys is None or key in keys):
+                    client.delete_item(TableName=name, Key=json.loads(key), **passed)
+                    removed.append(key)
     return tuple(removed)

@@ -37,18 +37,24 @@ def name_alike(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> None:
 
 
 def match(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> int:
-    """Join log lines to the stream records that they report, where resource, token and kind leave one of each.
+    """Join log lines to the stream records that they report; how many lines found one.
 
-    The record gains the line's writer, operation, sender's time and outcome; where its own token is not
-    known, the line's. Lines that found their record leave the table; nothing is ordered by it.
+    By resource and operation first, then by resource, token and kind, each where it leaves one record and one line.
+    The record gains the line's writer, operation, sender's time and outcome; where its own token is not known, the
+    line's. Lines that found their record leave the table; nothing is ordered by it.
     """
+    by_operation = _joined(con, stream, line, "operation", "operation")
+    return by_operation + _joined(con, stream, line, "coalesce(token, after_token) as token, kind", "token, kind")
+
+
+def _joined(con: duckdb.DuckDBPyConnection, stream: str, line: str, of_record: str, of_line: str) -> int:
     con.execute(f"""create or replace temp table matched as
         select record, line from (
-            select min(rowid) as record, resource, coalesce(token, after_token) as token, kind
+            select min(rowid) as record, resource, {of_record}
             from {stream} where kind not in ('delete', 'ttl_delete') group by all having count(*) = 1) as records
-        join (select min(rowid) as line, resource, token, kind
+        join (select min(rowid) as line, resource, {of_line}
             from {line} where decision <> 'rejected' group by all having count(*) = 1) as reported
-            using (resource, token, kind)""")
+            using (resource, {of_line})""")
     gained = ", ".join(f"{c} = coalesce(record.{c}, line.{c})" for c in ("writer", "operation", "token", "fenced"))
     con.execute(f"""update {stream} as record set {gained}, sent_at = line.sent_at, outcome = line.outcome
         from matched join {line} as line on line.rowid = matched.line where record.rowid = matched.record""")

@@ -74,7 +74,7 @@ def test_reasons_are_told_apart(receiver, operation, stored, decision, reason):
     if operation == "enqueue":
         reason = "condition"
     items = item(**stored)
-    known = bound(**learned("take_floor", {"fencingToken": {"N": "1000000"}}))
+    known = bound(**learned("take_floor", {"tokenFloor": {"N": "1000000"}}))
     made = step(receiver, STATUS, items, operation, known)
 
     assert (made.decision, made.reason) == (decision, reason)

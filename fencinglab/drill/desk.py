@@ -1,0 +1,225 @@
+"""Where a scenario is played: a receiver, new items, workers on a real clock, and notes of what they send and learn."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from fencinglab.dynamodb.hold import Hold, Told
+from fencinglab.dynamodb.requests import READ, Item, Requests, begin, places
+
+MARGIN = 0.2  # seconds to wait beyond a whole one, for clocks that are a little apart
+
+
+class Line(NamedTuple):
+    """One message as a worker's log has it."""
+
+    scenario: str
+    worker: str
+    resource: str
+    kind: str
+    sent_at: int  # its clock, in seconds
+    token: int | None  # that it presented, or was granted
+    operation: str
+    decision: str
+    reason: str
+    outcome: str
+    item: Item | None  # afterwards; of a refusal the stored one
+
+
+class Check(NamedTuple):
+    """One thing that a scenario expected, and whether it came so."""
+
+    scenario: str
+    says: str
+    holds: bool
+
+
+class Stopped(Exception):
+    """A bound of the drill was reached: time or requests."""
+
+
+class Notes:
+    """What all scenarios write down, from many threads; and the bounds that all of them share."""
+
+    def __init__(self, most_requests: int, until: float) -> None:
+        self.lines: list[Line] = []
+        self.checks: list[Check] = []
+        self.judged: dict[
+            tuple[str, str], str
+        ] = {}  # table and key -> resource, of the items that the file begins with
+        self.beside: set[tuple[str, str]] = set()  # table and key of what else it touches, such as a token floor
+        self.most_requests, self.until, self.requests = most_requests, until, 0
+        self._one = threading.Lock()
+
+    def count(self) -> None:
+        """One more request; Stopped beyond the bounds."""
+        with self._one:
+            self.requests += 1
+        if self.requests > self.most_requests:
+            raise Stopped(f"more than {self.most_requests:,} requests")
+        if time.monotonic() > self.until:
+            raise Stopped("the time was over")
+
+    def write(self, lines: Iterable[Line]) -> None:
+        """Keep the lines in the order of their arrival."""
+        with self._one:
+            self.lines += lines
+
+
+class Desk:
+    """One scenario's own items and workers."""
+
+    def __init__(
+        self, scenario: str, connect: Callable[[], Any], file: Requests, notes: Notes, *,
+        lease: int, workers: int, rounds: int, run: str,
+    ) -> None:  # fmt: skip
+        self.scenario, self.connect, self.file, self.notes = scenario, connect, file, notes
+        self.client = connect()
+        self.lease, self.workers, self.rounds, self.run = lease, workers, rounds, run
+        self.given = {"floor": f"token-floor-{run}"}  # its own, also in a table that is there
+        self._items = 0
+
+    def resource(self, start: bool = True) -> str:
+        """The key of a new item; with `start` as the file has it before anybody acquires."""
+        self._items += 1
+        resource = f"{self.scenario}-{self.run}-{self._items}"
+        known = {"resource": resource, "now": self.now(), **self.given}
+        for place, item in zip(places(self.file, known), begin(self.file, known), strict=True):
+            if item is None:
+                self.notes.beside.add((place.table, place.key))
+                continue
+            self.notes.judged[place.table, place.key] = resource
+            if start:
+                self.notes.count()
+                self.client.put_item(TableName=place.table, Item=json.loads(item))
+        return resource
+
+    def player(self, name: str, resource: str, ahead: int = 0, **given: Any) -> Player:
+        """A worker on this item, whose clock runs some seconds ahead."""
+        given = {"lease": self.lease, "client": self.client, **self.given, **given}
+        return Player(self, name, resource, ahead, given)
+
+    def players(self, names: str) -> list[Player]:
+        """Workers, a letter each, on one new item."""
+        resource = self.resource()
+        return [self.player(name, resource) for name in names]
+
+    def now(self) -> int:
+        """The true time in whole seconds."""
+        return int(time.time())
+
+    def lease_runs_out(self, *, since: float | None = None) -> None:
+        """Wait until a lease that was granted by now, or at that time, has run out."""
+        self.wait((time.time() if since is None else since) + self.lease + 1 + MARGIN - time.time())
+
+    def wait(self, seconds: float) -> None:
+        """Let real time pass; Stopped where the drill's is over."""
+        if time.monotonic() + seconds > self.notes.until:
+            raise Stopped("the time was over")
+        time.sleep(max(0.0, seconds))
+
+    def noted(self, worker: str, resource: str, told: Iterable[Told]) -> None:
+        """Write down what a worker was told."""
+        for one in told:
+            self.notes.count()
+            self.notes.write(lines(self, worker, resource, one))
+
+    def expect(self, says: str, holds: bool) -> None:
+        """Write down whether an expectation came true."""
+        self.notes.checks.append(Check(self.scenario, says, bool(holds)))
+
+    def at_once(self, *calls: Callable[[], Any]) -> list[Any]:
+        """What the calls give, each in a thread of its own, begun together."""
+        barrier, given, faults = threading.Barrier(len(calls)), [None] * len(calls), list[Exception]()
+
+        def go(place: int) -> None:
+            try:
+                barrier.wait()
+                given[place] = calls[place]()
+            except Exception as error:
+                faults.append(error)
+
+        threads = [threading.Thread(target=go, args=(place,)) for place in range(len(calls))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if faults:
+            raise faults[0]
+        return given
+
+
+class Player:
+    """A worker of a scenario: a hold whose every message is written down."""
+
+    def __init__(self, desk: Desk, name: str, resource: str, ahead: int, given: dict[str, Any]) -> None:
+        self.desk, self.name, self.resource = desk, name, resource
+        client = given.pop("client")
+        self.hold = Hold(client, name, resource, lambda: desk.now() + ahead, desk.file, **given)
+
+    def take(self) -> bool:
+        """Acquire; whether it did."""
+        return all(told.ok for told in self._noted(self.hold.take()))
+
+    def write(self, **given: Any) -> Told:
+        """The file's first write that is not final."""
+        return self.use(self.named("write") or self.named("finish"), **given)
+
+    def finish(self, **given: Any) -> Told:
+        """The file's first finish."""
+        return self.use(self.named("finish"), **given)
+
+    def use(self, name: str, **given: Any) -> Told:
+        """One operation with the reads before it; the last thing that it was told."""
+        return [*self._noted(self.hold.use(name, **given))][-1]
+
+    def everything(self) -> list[Told]:
+        """Every operation that only a holder may use, one after the other; those that sent a change."""
+        kinds = {name: one.kind for name, one in self.desk.file.operations.items()}
+        names = [use.operation for use in self.desk.file.program if kinds[use.operation] not in (READ, "grant")]
+        told = [self.use(name) for name in names]
+        return [one for one in told if kinds[one.name] != READ]
+
+    def create(self) -> Told:
+        """Let the item come to be."""
+        [told] = self._noted([self.hold.create()])
+        return told
+
+    def repeat(self, told: Told) -> Told:
+        """The same message again."""
+        [again] = self._noted([self.hold.repeat(told)])
+        return again
+
+    def named(self, kind: str) -> str:
+        """The name of the file's first operation of this kind; empty where it has none."""
+        return next(iter(self.desk.file.of_kind(kind)), "")
+
+    def status(self) -> str:
+        """The status that is stored now."""
+        item = self.hold.look() or {}
+        return next(iter(item.get(self.desk.file.map.get("status", ""), {}).values()), "")
+
+    def _noted(self, tolds: Iterable[Told]) -> Iterator[Told]:
+        for told in tolds:
+            self.desk.noted(self.name, self.resource, [told])
+            yield told
+
+
+def lines(desk: Desk, worker: str, resource: str, told: Told) -> list[Line]:
+    """What a worker logs of an operation: a line for the message that decided it, and one for a lost success before."""
+    kind = desk.file.operations[told.name].kind
+    if kind == READ or told.name in desk.file.creates:
+        return []
+    at = told.messages[-1].at
+    last = Line(
+        desk.scenario, worker, resource, kind, at, told.token, told.operation,
+        told.decision, told.reason if told.decision == "rejected" else "", told.outcome, told.item,
+    )  # fmt: skip
+    if told.decision == "rejected" and told.ok:  # its own success, of which it had not heard
+        lost = last._replace(decision="unknown", reason="", outcome="unknown", item=None, sent_at=told.messages[0].at)
+        return [lost, last._replace(outcome="failed")]
+    return [last]

@@ -1,0 +1,74 @@
+"""A worker in a process of its own, which can be stopped, continued and killed: no sleep pretends to be a pause."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fencinglab.dynamodb.hold import Hold, Told
+from fencinglab.dynamodb.requests import READ, Requests
+
+if TYPE_CHECKING:
+    from fencinglab.drill.desk import Desk
+
+PATIENCE = 60  # seconds for the process to start and answer
+
+
+class Child:
+    """The process of one worker: it acquires, waits for a word, and then sends all that only a holder may send."""
+
+    def __init__(self, desk: Desk, worker: str, resource: str) -> None:
+        self.desk, self.worker, self.resource = desk, worker, resource
+        context = multiprocessing.get_context("spawn")
+        self._here, there = context.Pipe()
+        self._process = context.Process(
+            target=_work, args=(there, desk.connect, desk.file, worker, resource, desk.lease), daemon=True
+        )
+
+    def __enter__(self) -> Child:
+        self._process.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join()
+
+    def acquired(self) -> bool:
+        """Whether it acquired."""
+        told = self._heard()
+        return bool(told) and all(one.ok for one in told)
+
+    def send(self, number: int) -> None:
+        """Send it a signal."""
+        os.kill(self._process.pid or 0, number)
+
+    def rest(self) -> list[Told]:
+        """What it was told of everything else that it sent."""
+        self._here.send("go on")
+        return self._heard()
+
+    def code(self) -> int | None:
+        """The exit code once it is gone; minus the signal that killed it."""
+        self._process.join(PATIENCE)
+        return self._process.exitcode
+
+    def _heard(self) -> list[Told]:
+        if not self._here.poll(PATIENCE):
+            return []
+        told: list[Told] = self._here.recv()
+        self.desk.noted(self.worker, self.resource, told)
+        return told
+
+
+def _work(
+    there: Any, connect: Callable[[], Any], file: Requests, worker: str, resource: str, lease: int
+) -> None:  # fmt: skip
+    hold = Hold(connect(), worker, resource, lambda: int(time.time()), file, lease=lease)
+    there.send([*hold.take()])
+    there.recv()
+    names = [u.operation for u in file.program if file.operations[u.operation].kind not in (READ, "grant")]
+    there.send([told for name in names for told in hold.use(name) if told.name == name])

@@ -1,0 +1,186 @@
+"""A drill: the scenarios played at the same time on one receiver, and what they left, ready to be audited.
+
+Bounded in requests and time. The tables that it made are removed at the end; of a table that was there (`table`) it
+touches and removes only its own items.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+from fencinglab.drill import capture
+from fencinglab.drill.desk import Check, Desk, Notes, Stopped
+from fencinglab.drill.scenarios import SCENARIOS, Scenario, not_played
+from fencinglab.dynamodb.mock import Mock, client
+from fencinglab.dynamodb.requests import Requests, renamed
+from fencinglab.dynamodb.sending import tables
+from fencinglab.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AT_ONCE = 8  # scenarios
+
+
+class Receiver(NamedTuple):
+    """Which receiver: `mock`, `unlocked-mock`, `endpoint` or `aws`, and its URL where that was given."""
+
+    kind: str = "mock"
+    url: str | None = None
+
+
+class Plan(NamedTuple):
+    """What is played, and within which bounds."""
+
+    scenarios: tuple[str, ...] = ()  # none: all but those that are played only when named
+    workers: int = 4  # that acquire at the same moment
+    rounds: int = 10  # of that
+    lease: int = 2  # seconds
+    seconds: int = 300
+    requests: int = 20_000
+    table: str = ""  # one that is there; empty: tables are made and removed
+
+
+MOCK, ALL = Receiver(), Plan()
+
+
+class Drilled(NamedTuple):
+    """What came of a drill."""
+
+    receiver: Receiver
+    file: Requests  # with the names of the tables that were used
+    played: tuple[Scenario, ...]
+    left_out: tuple[tuple[str, str], ...]  # scenario and why it was not played
+    checks: tuple[Check, ...]
+    stopped: tuple[tuple[str, str], ...]  # scenario and which bound or error ended it
+    stream: tuple[dict[str, Any], ...] | None  # records as they are archived; None: the receiver has no stream
+    log: tuple[dict[str, Any], ...]  # the workers' log
+    unlike: tuple[str, ...]  # resources whose item is not what the history says
+    requests: int
+    seconds: float
+
+
+def drill(
+    file: Requests,
+    receiver: Receiver = MOCK,
+    plan: Plan = ALL,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Drilled:
+    """Play the scenarios; UsageError for one that there is not, InputError where the receiver cannot be used."""
+    chosen, left_out = choose(file, plan.scenarios)
+    begun = time.monotonic()
+    notes = Notes(plan.requests, begun + plan.seconds)
+    with ExitStack() as stack:
+        connect = stack.enter_context(_connected(receiver))
+        main = connect()
+        run = uuid4().hex[:6]
+        if plan.table:
+            file = _named(file, plan.table)
+            stack.callback(_clear, main, notes)
+        else:
+            file = renamed(file, lambda name: f"{name}-drill-{run}")
+            stack.enter_context(tables(main, file))
+        stopped = _play(chosen, connect, file, notes, plan, run, progress)
+        progress("reading what was left")
+        names = [table["TableName"] for table in file.tables]
+        streams = connect(service="dynamodbstreams")
+        records = capture.settled(
+            lambda: capture.stream(streams, names, notes.judged, receiver.kind == "aws"),
+            lambda found: capture.unlike(main, notes.judged, found),
+        )
+        unlike = capture.unlike(main, notes.judged, records) if records else []
+    return Drilled(
+        receiver, file, tuple(chosen), tuple(left_out), tuple(notes.checks), tuple(stopped),
+        None if records is None else tuple(records), tuple(capture.logged(notes.lines, file, records is None)),
+        tuple(unlike), notes.requests, time.monotonic() - begun,
+    )  # fmt: skip
+
+
+def choose(file: Requests, names: Sequence[str]) -> tuple[list[Scenario], list[tuple[str, str]]]:
+    """The scenarios to play, and those that are not played with the reason for each."""
+    for name in names:
+        if name not in SCENARIOS:
+            near = difflib.get_close_matches(name, SCENARIOS, 3, 0.4) or SCENARIOS
+            raise UsageError(f"--scenario {name}: there is no such scenario; nearest: {', '.join(near)}")
+    chosen, left_out = [], []
+    for name, scenario in SCENARIOS.items():
+        why = not_played(scenario, file)
+        if name in names and why:
+            raise UsageError(f"--scenario {name}: cannot be played, since {why}")
+        if names and name not in names:
+            why = "not named"
+        elif not names and scenario.named:
+            why = f"shows {', '.join(scenario.shows)} on any receiver: name it to play it"
+        chosen += [] if why else [scenario]
+        left_out += [(name, why)] if why else []
+    if not chosen:
+        raise InputError(f"{file.name}: none of the scenarios can be played with it")
+    return chosen, left_out
+
+
+def _play(
+    chosen: Sequence[Scenario], connect: Callable[..., Any], file: Requests, notes: Notes, plan: Plan, run: str,
+    progress: Callable[[str], None],
+) -> list[tuple[str, str]]:  # fmt: skip
+    """Play some scenarios at a time, each in a thread of its own; those that did not come to their end, and why."""
+    stopped: list[tuple[str, str]] = []
+    waiting = [*reversed(chosen)]
+    begun: list[str] = []
+
+    def play() -> None:
+        while waiting:
+            try:
+                scenario = waiting.pop()
+            except IndexError:
+                return
+            begun.append(scenario.name)
+            desk = Desk(
+                scenario.name, connect, file, notes,
+                lease=plan.lease, workers=plan.workers, rounds=plan.rounds, run=run,
+            )  # fmt: skip
+            try:
+                scenario.play(desk)
+            except Stopped as bound:
+                stopped.append((scenario.name, str(bound)))
+            except InputError as error:
+                stopped.append((scenario.name, str(error)))
+
+    threads = [threading.Thread(target=play) for _ in range(min(AT_ONCE, len(chosen)))]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        progress(f"{len(begun)} of {len(chosen)} scenarios begun, {notes.requests:,} requests")
+        for thread in threads:
+            thread.join(0.1)
+    return stopped
+
+
+@contextmanager
+def _connected(receiver: Receiver) -> Iterator[Callable[..., Any]]:
+    """What makes a client of the receiver; it can be sent to another process."""
+    if receiver.kind not in ("mock", "unlocked-mock"):
+        yield partial(client, receiver.url, receiver.kind == "aws")
+        return
+    with Mock(atomic=receiver.kind == "mock") as mock, mock.served() as url:
+        yield partial(client, url)
+
+
+def _named(file: Requests, table: str) -> Requests:
+    """The file on a table that is there."""
+    if len(file.tables) > 1:
+        raise UsageError(f"--table {table}: {file.name} has {len(file.tables)} tables; let the drill make its own")
+    return renamed(file, lambda _: table)
+
+
+def _clear(main: Any, notes: Notes) -> None:
+    """Remove the drill's own items."""
+    for table, key in (*notes.judged, *notes.beside):
+        main.delete_item(TableName=table, Key=json.loads(key))

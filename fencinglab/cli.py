@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fencinglab
+from fencinglab import drilling
 from fencinglab.errors import FencinglabError, UsageError
 from fencinglab.inert import inert
 
@@ -95,6 +96,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _check_options(verbs)
     _compare_options(verbs)
+    drilling.add(verbs, EXITS)
     return top
 
 
@@ -159,6 +161,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         if options.verb == "check":
             return _check(options)
+        if options.verb == "drill":
+            return drilling.drill(options, _progress(options.quiet))
         if options.verb == "compare":
             return _compare(options)
         return _replay(options) if options.verb == "replay" else _audit(options, words)

@@ -40,7 +40,7 @@ FLOORS = (
             "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
             "simulate.measure", "simulate.story", "simulate",
         ),
-        ("drill",),
+        ("drill.desk", "drill.process", "drill.scenarios", "drill.capture", "drill.run", "drill"),
         ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.whatif", "audit.fit", "audit"),
     ],
     [
@@ -48,8 +48,8 @@ FLOORS = (
             "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts.tradeoff", "charts",
         ),
     ],
-    [("report", "screen", "page", "examine", "notebook", "files"), ("narrate",), ("told",), ("exercise",), ("compare",)],
-    [("cli",)],
+    [("report", "screen", "page", "examine", "notebook", "files", "drilled"), ("narrate",), ("told",), ("exercise",), ("compare",)],
+    [("drilling", "cli")],
 )  # fmt: skip
 
 # Module -> (floor, wing, place in the wing), with the package's name in front.

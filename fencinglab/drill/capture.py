@@ -62,7 +62,11 @@ def _shaped(record: Record, arn: str) -> Record:
     names = ("Keys", "NewImage", "OldImage", "SequenceNumber", "SizeBytes", "StreamViewType")
     kept = {name: inner[name] for name in names if name in inner}
     about = {name: value for name, value in record.items() if name != "dynamodb"}
-    return {**about, "dynamodb": {"ApproximateCreationDateTime": int(seconds), **kept}, "eventSourceARN": arn}
+    return {
+        **about,
+        "dynamodb": {"ApproximateCreationDateTime": round(seconds, 3) if seconds % 1 else int(seconds), **kept},
+        "eventSourceARN": arn,
+    }
 
 
 def unlike(client: Any, touched: Touched, records: Sequence[Record]) -> list[str]:

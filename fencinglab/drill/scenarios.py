@@ -112,18 +112,29 @@ def duplicate_terminal(desk: Desk) -> None:
 
 
 def alert(desk: Desk) -> None:
+    """A failure leaves an alert due, which is raised once."""
+    a, b = desk.players("AB")
+    a.take()
+    desk.expect("A finishes, and leaves an alert due", a.use(desk.file.of_kind("finish")[-1]).ok)
+    raised = a.use(a.named("alert"))
+    desk.expect("A records the alert", raised.ok)
+    desk.expect("the same message again changes nothing", a.repeat(raised).decision == "rejected")
+    desk.expect("it is recorded once", _refused([a.use(a.named("alert"))]))
+    a.use(a.named("release"))
+    desk.expect("then nobody acquires it any more", not b.take())
+
+
+def alert_recovered(desk: Desk) -> None:
     """A worker is gone after it sent the alert of a failure and before it recorded that."""
     a, b = desk.players("AB")
-    failing = desk.file.of_kind("finish")[-1]
     a.take()
-    desk.expect("A finishes, and leaves an alert due", a.use(failing).ok)
+    a.use(desk.file.of_kind("finish")[-1])
     desk.lease_runs_out()
     desk.expect("B acquires what is finished, to raise its alert", b.take())
-    raised = b.use(b.named("alert"))
-    desk.expect("B records the alert", raised.ok)
+    desk.expect("B records the alert", b.use(b.named("alert")).ok)
     desk.expect("it is recorded once", _refused([b.use(b.named("alert")), a.use(a.named("alert"))]))
     b.use(b.named("release"))
-    desk.expect("and then nobody acquires it any more", not a.take())
+    desk.expect("then nobody acquires it any more", not a.take())
 
 
 def rate_limit(desk: Desk) -> None:
@@ -288,6 +299,7 @@ SCENARIOS = {
         Scenario(lost_reply),
         Scenario(stalled_process, signals=True),
         Scenario(killed_process, signals=True),
+        Scenario(alert_recovered, kinds=("alert", "release"), shows=("work_after_terminal",), named=True),
         Scenario(mixed_versions, shows=("unfenced_write",), named=True),
         Scenario(ttl_restart, shows=("token_restarted",), named=True),
         Scenario(authority_restored, shows=("image_went_back",), named=True),
@@ -304,3 +316,11 @@ def not_played(scenario: Scenario, file: Requests) -> str:
     if scenario.signals and not hasattr(signal, "SIGSTOP"):
         return "this system cannot stop a process"
     return ""
+
+
+def listing() -> str:
+    """All scenarios as text, those that are played only when named behind the others."""
+    lines = [f"{one.name:21} {one.says}" for one in SCENARIOS.values() if not one.named]
+    lines += ["", "Only when named, as they show a failure on any receiver:", ""]
+    lines += [f"{one.name:21} {one.says} ({', '.join(one.shows)})" for one in SCENARIOS.values() if one.named]
+    return "\n".join(lines) + "\n"

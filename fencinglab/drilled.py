@@ -1,0 +1,122 @@
+"""What a drill found, audited from the files that it leaves: text, exit code, and the files themselves.
+
+The records of the stream and the workers' log are written as a team would archive them, and audited as any other log:
+`fencinglab audit` of the same two files gives the same verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from fencinglab import files, screen
+from fencinglab.drill.run import Drilled
+from fencinglab.errors import InputError
+from fencinglab.examine import Examination, examine, request_of
+from fencinglab.logs.mapping import FIELDS, plain
+
+WIDTH = 100
+STREAM, LOG = "stream.jsonl", "workers.jsonl"
+
+
+class Judged(NamedTuple):
+    """A drill with the audit of what it left."""
+
+    drilled: Drilled
+    examination: Examination
+    exit_code: int  # 1 also where an expectation did not come true or an item is not what the history says
+
+
+@contextmanager
+def judged(drilled: Drilled, out: Path | None = None, fail_on: str = "") -> Iterator[Judged]:
+    """The drill and its audit; with `out` the files stay there. Its tables are gone when the block ends."""
+    with tempfile.TemporaryDirectory(prefix="fencinglab-drill-") as scratch:
+        folder = out or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        left = contents(drilled)
+        for name, text in left.items():
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        if not left:
+            raise InputError("nothing was written and nothing refused: there is no history to audit")
+        options = options_of(drilled) | ({"fail_on": fail_on} if fail_on else {})
+        logs = [str(folder / name) for name in left]
+        told = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        with examine(replace(request_of(logs, options), command=("fencinglab", "audit", *logs, *told))) as done:
+            broken = drilled.unlike or drilled.stopped or [check for check in drilled.checks if not check.holds]
+            yield Judged(drilled, done, 1 if broken else int(done.report["exit_code"]))
+
+
+def contents(drilled: Drilled) -> dict[str, str]:
+    """The files that a drill leaves, by name; the stream only where the receiver has one."""
+
+    def text(objects: tuple[dict[str, object], ...]) -> str:
+        return "".join(json.dumps(one, separators=(",", ":"), ensure_ascii=False) + "\n" for one in objects)
+
+    made = {STREAM: text(drilled.stream)} if drilled.stream else {}
+    return made | ({LOG: text(drilled.log)} if drilled.log else {})
+
+
+def options_of(drilled: Drilled) -> dict[str, str]:
+    """How `fencinglab audit` is to read the files: what is terminal, and attributes that it does not know by name."""
+    file = drilled.file
+    known = {column: {plain(name) for names in field.known for name in names} for column, field in FIELDS.items()}
+    unknown = [f"{c}={name}" for c, name in file.map.items() if plain(name) not in known[c] and FIELDS[c].stream]
+    options = {"terminal": ",".join(file.terminal) or "none"}
+    return options | ({"map": ",".join(unknown)} if unknown and drilled.stream else {})
+
+
+def report(one: Judged) -> str:
+    """What `fencinglab drill` prints: the scenarios, what was not played, and the audit."""
+    drilled = one.drilled
+    lines = [_headline(one), ""]
+    for scenario in drilled.played:
+        mine = [check for check in drilled.checks if check.scenario == scenario.name]
+        ended = [why for name, why in drilled.stopped if name == scenario.name]
+        failed = [check.says for check in mine if not check.holds]
+        shows = f" (shows {', '.join(scenario.shows)})" if scenario.shows else ""
+        mark = "?" if ended else "✕" if failed else "●"
+        begin = f"{mark} {scenario.name:21} {len(mine) - len(failed):>3} of {len(mine):<3}"
+        lines += _wrapped(begin, scenario.says + shows)
+        lines += [line for why in failed[:3] for line in _wrapped(" " * 34, f"not so: {why}")]
+        lines += [line for why in ended for line in _wrapped(" " * 34, f"not ended: {why}")]
+    if drilled.left_out:
+        lines += ["", "Not played:"]
+        lines += [line for name, why in drilled.left_out for line in _wrapped(f"  {name:32}", why)]
+    if drilled.unlike:
+        lines += [
+            "",
+            *_wrapped("", f"Read back, these items are not what the history says: {', '.join(drilled.unlike[:5])}"),
+        ]
+    lines += ["", f"{drilled.requests:,} operations in {drilled.seconds:.0f} s. The audit of what they left:", ""]
+    return "\n".join(lines) + "\n" + screen.screen(one.examination.report)
+
+
+def _headline(one: Judged) -> str:
+    receiver = one.drilled.receiver
+    where = receiver.url or {"mock": "the mock", "unlocked-mock": "the unlocked mock", "aws": "AWS"}[receiver.kind]
+    failed = [check for check in one.drilled.checks if not check.holds]
+    if failed or one.drilled.unlike:
+        first = failed[0].scenario if failed else one.drilled.unlike[0]
+        return f"Violated: {one.drilled.file.name} on {where} did not do what was expected, first in {first}."
+    if one.drilled.stopped:
+        return f"Not decided: {len(one.drilled.stopped)} scenarios on {where} did not come to their end."
+    count = len(one.drilled.played)
+    return f"{one.drilled.file.name} on {where}: all that {count} scenarios expect came true."
+
+
+def _wrapped(begin: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=begin + " " * bool(begin.strip()), subsequent_indent=" " * 35) or [
+        begin
+    ]
+
+
+def write(one: Judged, out: Path) -> list[Path]:
+    """Write the report files of the audit beside what the drill left; the paths of all."""
+    left = [out / name for name in contents(one.drilled)]
+    return [*left, *files.write(one.examination, out, private=True, more={"drill.txt": report(one)})]

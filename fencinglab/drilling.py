@@ -1,0 +1,81 @@
+"""The verb `drill` of the command line: its options, and what becomes of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fencinglab.errors import UsageError
+
+
+def add(verbs: Any, exits: str) -> None:
+    """Add the verb with its options; `exits` says what the exit codes mean."""
+    drill = verbs.add_parser(
+        "drill", help="Does the real receiver do it? Concurrent workers with pauses on a DynamoDB.",
+        description="Does the real receiver do it? Lets workers acquire, pause, crash and come back on a DynamoDB, "
+        "with the requests of a file, and audits what they and its stream recorded. Without --endpoint-url or --aws it is a "
+        "mock in this process, and nothing leaves the machine.",
+        epilog=exits, allow_abbrev=False,
+    )  # fmt: skip
+    drill.add_argument(
+        "--requests", default="request-status", metavar="NAME-or-FILE", help="the requests (default request-status)"
+    )
+    where = drill.add_mutually_exclusive_group()
+    where.add_argument("--mock", action="store_true", help="a mock that decides one request at a time (the default)")
+    where.add_argument("--unlocked-mock", action="store_true", help="a mock that is not atomic: the negative control")
+    where.add_argument("--endpoint-url", metavar="URL", help="a DynamoDB that runs already, such as on this machine")
+    drill.add_argument("--aws", action="store_true", help="AWS itself, with your own credentials and at your cost")
+    drill.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this; may be given often; `list` tells all",
+    )
+    drill.add_argument("--workers", type=int, default=4, metavar="N", help="that acquire at one moment (default 4)")
+    drill.add_argument("--rounds", type=int, default=10, metavar="N", help="of that (default 10)")
+    drill.add_argument("--lease", type=int, default=2, metavar="SECONDS", help="how long a lease lasts (default 2)")
+    drill.add_argument("--seconds", type=int, default=300, metavar="N", help="stop then (default 300)")
+    drill.add_argument("--max-requests", type=int, default=20_000, metavar="N", help="stop there (default 20,000)")
+    drill.add_argument("--table", metavar="NAME", help="a table that is there; only its own items are touched")
+    drill.add_argument("--fail-on", metavar="CLASS", help="exit 1 for window or cost too")
+    drill.add_argument("--out", metavar="DIR", help="write the stream, the workers' log and the audit of both")
+    drill.add_argument("--quiet", action="store_true", help="no progress on the terminal")
+
+
+def drill(options: argparse.Namespace, show: Callable[[str], None]) -> int:
+    """Run the drill that the options ask for and print its report; the exit code."""
+    from fencinglab import drilled
+    from fencinglab.drill import run, scenarios
+    from fencinglab.dynamodb import sending, shelf
+
+    if options.scenario == ["list"]:
+        sys.stdout.write(scenarios.listing())
+        return 0
+    if options.aws and (options.mock or options.unlocked_mock):
+        raise UsageError("--aws and a mock are two receivers; name one")
+    for name in ("workers", "rounds", "lease", "seconds", "max_requests"):
+        if getattr(options, name) < 1:
+            raise UsageError(f"--{name.replace('_', '-')} {getattr(options, name)}: must be 1 or more")
+    if wrong := [name for name in (options.fail_on or "").split(",") if name not in ("", "window", "cost")]:
+        raise UsageError(f"--fail-on {options.fail_on}: `{wrong[0]}` is none of window, cost")
+    file = shelf.find(options.requests)
+    sending.refused(file)
+    kind = "aws" if options.aws else "endpoint" if options.endpoint_url else "mock"
+    receiver = run.Receiver("unlocked-mock" if options.unlocked_mock else kind, options.endpoint_url)
+    plan = run.Plan(
+        tuple(options.scenario), options.workers, options.rounds, options.lease, options.seconds, options.max_requests,
+        options.table or "",
+    )  # fmt: skip
+    played = run.drill(file, receiver, plan, show)
+    show("")
+    out = Path(options.out) if options.out else None
+    with drilled.judged(played, out, options.fail_on or "") as judged:
+        sys.stdout.write(drilled.report(judged))
+        if out:
+            print("Written: " + ", ".join(str(path) for path in drilled.write(judged, out)))
+        sys.stdout.flush()
+        return judged.exit_code

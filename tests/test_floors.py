@@ -48,7 +48,10 @@ FLOORS = (
             "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts.tradeoff", "charts",
         ),
     ],
-    [("report", "screen", "page", "examine", "notebook", "files", "drilled"), ("narrate",), ("told",), ("exercise",), ("compare",)],
+    [
+        ("report", "screen", "page", "examine", "notebook", "files", "drilled", "cells", "advise", "dossier", "review", "weigh"),
+        ("narrate",), ("told",), ("exercise",), ("compare",)
+    ],
     [("drilling", "cli")],
 )  # fmt: skip
 

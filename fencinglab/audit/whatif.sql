@@ -1,7 +1,8 @@
 -- What each guard of fencinglab/model/guard.py would have decided on every recorded mutation, in the log's own order.
 --
 -- Reads  `history` and `verdicts` (for the incarnation), `settings` (skew)
--- Gives  `row_id` and a column a guard: 1 it admits, 0 it refuses, -1 it cannot be told.
+-- Gives  `row_id` and a column a guard: 1 it admits, 0 it refuses, -1 it cannot be told. Mutations of what is known never
+--        to have been leased, such as its creation, are none of a guard's business and have no row.
 --
 -- A guard's mark follows from the tokens that were presented: one below the mark never raises it, so the mark is the
 -- highest token presented before, whatever the receiver of the log decided. A mutation whose token is not known, or
@@ -17,6 +18,7 @@ with placed as (
         coalesce(at_precision, 0) + skew as after_at, skew as before_at,
         before_token, current_token, before_holder, before_expires_at,
         kind in ('write', 'finish', 'schedule', 'retry', 'alert') and coalesce(protected, true) as asked,
+        before_image = 0 or before_holder = '' as seen_free,
         kind in ('grant', 'renew', 'release') and decision = 'accepted' as of_lease,
         case when kind = 'grant' and decision = 'accepted' then coalesce(after_token, token) end as granted,
         coalesce(nullif(after_holder, ''), writer) as granted_to, after_holder, after_expires_at,
@@ -46,6 +48,16 @@ leased as (  -- what was known of the lease before
     )
 ),
 
+met as (
+    select
+        * replace (
+            asked and (
+                not conditional or token is not null or latest > 0 or holder <> '' or not coalesce(seen_free, false)
+            ) as asked
+        )
+    from leased
+),
+
 marked as (
     select
         *,
@@ -62,7 +74,7 @@ marked as (
         max(granted) over (
             partition by resource, order_scope, ordered order by place rows between unbounded preceding and 1 preceding
         ) is not null as grants_seen
-    from leased
+    from met
     window earlier as (
         partition by resource, order_scope, ordered, incarnation order by place
         rows between unbounded preceding and 1 preceding

@@ -1,7 +1,8 @@
 """The charts: plain rows in, an Altair chart out. The only place that styles.
 
 `tokens` draws the token and acceptance history of one resource, `rejections` what was refused over time, `lanes` who
-held which lease when and what each sent, `multiples` the lanes of one order of events under several fixes.
+held which lease when and what each sent, `multiples` the lanes of one order of events under several fixes, `tradeoff`
+what lease lengths cost.
 """
 
 from fencinglab.charts.actors import lanes, multiples
@@ -26,9 +27,10 @@ from fencinglab.charts.style import (
     Chart,
     Row,
 )  # fmt: skip
+from fencinglab.charts.tradeoff import tradeoff
 
 __all__ = (
     "BLUE", "BROKEN", "GREY", "INK", "MARKS", "MUTED", "NAMED", "NONE_SEEN", "PALE", "PAPER", "PURPLE", "REJECTIONS",
     "RULE", "SKY", "VERMILLION", "WIDTH", "WINDOW", "Chart", "Row", "enable", "files", "html", "lanes", "multiples",
-    "png", "rejections", "svg", "tokens", "window",
+    "png", "rejections", "svg", "tokens", "tradeoff", "window",
 )  # fmt: skip

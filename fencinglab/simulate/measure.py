@@ -50,7 +50,7 @@ MEANS: dict[str, tuple[str, Callable[[Outcome], Floats]]] = {  # seconds or time
     "wasted": ("seconds of processing that came to nothing", lambda o: o.wasted / 1e6),
     "lost": ("dead and wasted seconds together", lambda o: (o.dead + o.wasted) / 1e6),
     "reassignments": ("reassignments", lambda o: o.reassigned.astype(np.float64)),
-    "needless": ("needless reassignments", lambda o: o.needless.astype(np.float64)),
+    "needless_reassignments": ("needless reassignments", lambda o: o.needless.astype(np.float64)),
 }  # fmt: skip
 
 
@@ -209,9 +209,11 @@ def _cost(tally: _Tally, tilted: _Tally | None) -> Cost:
     rare = {}
     if tilted:
         rare = {
-            name: _rare(tilted, name, shares[name])
+            name: found
             for name in WATCHED
-            if shares[name].seen < RARE and tilted.counts[name]
+            if shares[name].seen < RARE
+            and tilted.counts[name]
+            and (found := _rare(tilted, name, shares[name])).high - found.low < shares[name].high - shares[name].low
         }
     means = {name: _mean(sums[0], sums[1], tally.jobs) for name, sums in tally.sums.items()}
     against = {name: _mean(sums[2], sums[3], tally.jobs) for name, sums in tally.sums.items()}

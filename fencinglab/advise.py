@@ -1,0 +1,184 @@
+"""What follows from a comparison of fixes: the safe margin, a recommendation by a stated rule, adoption and roll-out.
+
+Nothing here is measured; every sentence follows from rows that were computed elsewhere, by a rule that is printed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fencinglab.model.fix import FIXES, Fix
+from fencinglab.simulate.measure import INVARIANTS
+from fencinglab.simulate.workload import SECOND, Workload
+
+DRIFT = 200e-6  # how fast a clock may drift from another: seconds a second; twice what a common quartz is allowed
+LONGEST = 1e-6  # the longest time in flight is what one message in a million exceeds
+
+RULE = (
+    "Set aside every fix that breaks order, ownership, terminal or final in some order of events or simulated job.",
+    "Set aside every fix under which more jobs stay unfinished than under another of the rest, beyond chance.",
+    "Of the rest take the one that loses the least dead and wasted time a job; where the difference lies within its "
+    "interval, the one with fewer measures.",
+)
+
+
+def margin(workload: Workload, drift: float = DRIFT) -> dict[str, Any]:
+    """The safe margin in seconds and its parts: lease - skew - drift - longest time in flight."""
+    flight = _longest(workload) / SECOND
+    lease, skew = workload.lease / SECOND, workload.skew / SECOND
+    value = lease - skew - lease * drift - flight
+    stands = (
+        f"{value:.2f} s after its grant or last renewal" if value > 0 else "at no time: nothing is left of the lease"
+    )
+    beyond = workload.pause.survival(max(value, 0.0) * SECOND)
+    return {
+        "lease": lease, "skew": skew, "drift": lease * drift, "flight": flight, "value": value, "beyond": beyond,
+        "says": f"A worker that sends without a fence may do so until {stands}. It is no proof: between its look "
+        f"at the clock and the write it may stand still, and {_share(beyond)} of all pauses outlast the whole margin.",
+    }  # fmt: skip
+
+
+def _longest(workload: Workload) -> float:
+    law = workload.message
+    if law.name == "observed":
+        return float(law.seen[-1])
+    low, high = 0.0, 1.0
+    while law.survival(high) > LONGEST:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if law.survival(middle) > LONGEST else (low, middle)
+    return high
+
+
+def measures(fix: Fix) -> int:
+    """How many measures the fix consists of."""
+    return sum(getattr(fix, name) != default for name, default in Fix._field_defaults.items())
+
+
+def recommendation(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """{rule, fix, because, aside, uncovered}: what the rule takes of the rows of a comparison.
+
+    `fix` is None where none is left; `aside` says of each fix that was set aside why.
+    """
+    aside, rest = {}, []
+    for row in rows:
+        if broken := breaks(row):
+            aside[row["fix"]] = "breaks " + ", ".join(broken)
+        else:
+            rest.append(row)
+    best = min((row["shares"]["unfinished"]["high"] for row in rest), default=0.0)
+    for row in [row for row in rest if row["shares"]["unfinished"]["low"] > best]:
+        aside[row["fix"]] = f"leaves {_share(row['shares']['unfinished']['value'])} of the jobs unfinished"
+        rest.remove(row)
+    found: dict[str, Any] = {"rule": list(RULE), "fix": None, "aside": aside, "uncovered": []}
+    if not rest:
+        return found | {"because": "No fix is left: add one that compares the newest token, such as latest-id."}
+    cheapest = min(rest, key=lambda row: row["means"]["lost"]["value"])
+    equal = [row for row in rest if _within(row, cheapest)]
+    chosen = min(equal, key=lambda row: measures(FIXES[row["fix"]]))
+    lost = chosen["means"]["lost"]
+    because = (
+        f"It breaks nothing, and a job loses {lost['value']:.3g} s ({lost['low']:.3g} to {lost['high']:.3g}, "
+        f"{lost['jobs']:,} jobs) of dead and wasted time."
+    )
+    others = [row["fix"] for row in equal if row is not chosen]
+    if others:
+        because += f" {', '.join(others)}: no difference beyond chance, and no fewer measures."
+    return found | {"fix": chosen["fix"], "because": because, "uncovered": uncovered(chosen)}
+
+
+def breaks(row: Mapping[str, Any]) -> list[str]:
+    """The invariants that the fix breaks, in some order of events or in a simulated job."""
+    searched = row["safety"] or {}
+    return [
+        name
+        for name in INVARIANTS
+        if searched.get(name, {}).get("status") == "violated" or row["shares"][name]["seen"] or name in row["rare"]
+    ]
+
+
+def _within(row: Mapping[str, Any], cheapest: Mapping[str, Any]) -> bool:
+    """Whether the fix loses as much time as the cheapest, but for chance; both are differences to the same fix."""
+    a, b = row["against"]["lost"], cheapest["against"]["lost"]
+    return bool(a["value"] <= b["value"] or a["low"] <= b["high"])
+
+
+def uncovered(row: Mapping[str, Any]) -> list[str]:
+    """What the recommended fix does not cover."""
+    effects, late, refused = (row["shares"][name] for name in ("effects", "late", "rejected_late"))
+    found = [row["leaves"]]
+    if not FIXES[row["fix"]].effect_key:
+        found.append(
+            f"Effects outside are caused more than once in {_share(effects['value'])} of the jobs "
+            f"({_share(effects['low'])} to {_share(effects['high'])}): give each a key that the service honours."
+        )
+    if late["seen"]:
+        found.append(f"Late writes are accepted in {_share(late['value'])} of the jobs; late is not stale.")
+    if refused["seen"]:
+        found.append(f"Finished work is refused for being late in {_share(refused['value'])} of the jobs.")
+    if row["safety"]:
+        found.append("What was not searched: more workers and writes, and the hazards of `fencinglab check --hazard`.")
+    whatif = row.get("whatif")
+    if whatif and whatif["without_token"]:
+        found.append(f"{whatif['without_token']:,} writes of the log presented no token: no guard stops such a writer.")
+    if whatif and whatif["open"]:
+        found.append(f"Of {whatif['open']:,} writes of the log it cannot be told what the guard would have done.")
+    return found
+
+
+def _share(share: float) -> str:
+    if not share:
+        return "none"
+    digits = max(0, 1 - math.floor(math.log10(share * 100))) if share < 1 else 0
+    return f"{share * 100:.{min(digits, 12)}f} %"
+
+
+ADOPTION = (
+    ("Who issues tokens", "one authority a lease, in the same step as the grant, such as ADD fencingToken 1"),
+    ("What makes the sequence survive", "deletion, TTL, restoring a backup: a floor that none of them reaches"),
+    ("Which request enforces it", "the condition on every write, in the write itself: fencingToken = :token"),
+    ("Which request acquires", "the condition under which a lease is taken over, and by whose clock"),
+    ("What is final", "the statuses that nothing leaves, and the condition that says so"),
+    ("What names one operation", "an id that stays the same when it is repeated, and where it is compared"),
+    ("Which effects lie outside", "mails, payments, calls; which key each carries"),
+    ("Who writes without a lease", "operators, migrations, clean-up: how each takes a grant or is refused"),
+    ("Who watches", "which number, which threshold, who is called"),
+)
+
+
+def adoption() -> list[dict[str, str | None]]:
+    """[{name, value, hint}] of the adoption card; a value that no request file says is None: a blank to fill in."""
+    return [{"name": name, "value": None, "hint": hint} for name, hint in ADOPTION]
+
+
+ROLLOUT = (
+    ("Keep a baseline", "Audit a day of the log as it is, and keep the report.",
+     "`fencinglab audit LOG --out baseline` names what it cannot see, and nothing core stays unknown",
+     "a core rule is unknown: log the field that it names first", "nothing is changed yet"),
+    ("Extend the item", "Add token, holder, expiry, version and written token; every worker writes them.",
+     "the audit of the new log shows a token on every grant and a written token on every write",
+     "a writer leaves them out: find it before a condition refuses it", "the new attributes may stay"),
+    ("Acquire by condition", "Grant only where no lease runs, and raise the token in the same request.",
+     "one token, one holder: token_shared, holder_without_token and leases_overlap hold",
+     "a token is issued twice or falls", "yes: nothing depends on tokens yet; never lower the counter"),
+    ("Fence every write", "Put the comparison into each write of the resource, in the write itself.",
+     "unfenced_write and stale_write_accepted hold; rejected_stale appears where holders paused",
+     "more than contention is refused: good writes fail", "worker by worker; the counter and the attributes stay"),
+    ("Make the end final", "Refuse to leave or to repeat a final status, and to grant a finished resource.",
+     "terminal_twice, terminal_left and work_after_terminal hold",
+     "a correction is refused that somebody needs: give it a grant of its own", "yes, this condition alone"),
+    ("Stress it", "Pause, kill, delay and repeat on purpose, with the real receiver.",
+     "the audit of that run holds, with every core rule exercised (`--require-exercised`)",
+     "any unsafe rule is violated", "to the step before"),
+    ("Only then add workers", "Raise concurrency or shorten the lease; fencing comes before both.",
+     "rejected_late, reassignments and dead time stay near this page's numbers",
+     "finished work is thrown away more often than this page says", "yes: concurrency goes back first, checks stay"),
+)  # fmt: skip
+
+
+def rollout() -> list[dict[str, str]]:
+    """[{step, does, proof, stop, back}]: the roll-out, in order."""
+    return [dict(zip(("step", "does", "proof", "stop", "back"), row, strict=True)) for row in ROLLOUT]

@@ -1,0 +1,23 @@
+"""The page of a design review, to be attached to one: compare.html. It opens anywhere, without script or network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencinglab import charts, page
+from fencinglab.cells import interval, invariant, mean, percent, seconds
+from fencinglab.simulate.measure import INVARIANTS
+
+ROWS = 6  # mutations a guard on the page; compare.json has more
+
+
+def html(review: Mapping[str, Any]) -> str:
+    """The review as one HTML page."""
+    guards = [*dict.fromkeys(row["guard"] for row in review["fixes"])]
+    return page.rendered(
+        "compare.html.j2", {name: value for name, value in review.items() if name != "command"},
+        command_line=review["command"], drawn=page.drawn(charts.tradeoff(review["sweep"])), guards=guards,
+        interval=interval, invariant=invariant, mean=mean, percent=percent, seconds=seconds, INVARIANTS=INVARIANTS,
+        ROWS=ROWS, charts=charts,
+    )  # fmt: skip

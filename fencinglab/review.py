@@ -1,0 +1,232 @@
+"""A design review: fixes side by side, what each holds, would have changed on a log, and costs under a workload.
+
+`review` gives plain data; `weigh` prints and files it, `dossier` makes the page.
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import fencinglab
+from fencinglab import advise
+from fencinglab.audit import fit, whatif
+from fencinglab.examine import Examination, examine, request_of
+from fencinglab.explore import matrix
+from fencinglab.logs import read
+from fencinglab.model.fix import Fix, named
+from fencinglab.report import plain
+from fencinglab.simulate import laws, measure
+from fencinglab.simulate.measure import Cost
+from fencinglab.simulate.workload import COUNTS, DEFAULT, LAWS, TIMES, Workload, checked, workload
+
+SCHEMA = "fencinglab.compare/1"
+FIXES = (
+    "unfenced", "longer-lease", "renew-or-abort", "client-check", "fenced", "latest-id", "latest-id-terminal",
+    "current-lease",
+)  # fmt: skip
+JOBS = 100_000
+SHOWN = 20  # rows a guard
+TIMES_LEASE = (0.25, 0.5, 1, 2, 4, 8)  # lease lengths that are tried, as multiples of the one in question
+SWEPT = 10  # a tenth of the jobs for each of them
+SAYS = {
+    "lease": "how long a lease lasts",
+    "renewal": "how often a running worker renews, where the fix renews",
+    "pause": "how long a worker stands still in an attempt",
+    "work": "processing time of an attempt",
+    "message": "time of a write on its way",
+    "takeover": "from the end of a lease until somebody asks for it",
+    "gap": "from a look at the lease to the write after it",
+    "step": "between check and write of a receiver in two steps",
+    "skew": "how far two clocks may differ",
+    "crash": "share of attempts that crash",
+    "restart": "from a crash until the worker runs again",
+    "repeat": "share of writes that arrive twice",
+    "workers": "workers",
+    "writes": "writes of an attempt; the last finishes the job",
+    "attempts": "attempts after which a job is given up",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be compared, in the words of the command line."""
+
+    fixes: tuple[str, ...] = FIXES
+    said: Mapping[str, str] = field(default_factory=dict)  # parameters of the workload
+    logs: tuple[str, ...] = ()
+    log_options: Mapping[str, str] = field(default_factory=dict)  # of `fencinglab audit`
+    jobs: int = JOBS
+    seed: int = 1
+    precision: float | None = None
+    command: tuple[str, ...] = ()
+
+
+def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """The review as plain data (JSON types): the whole of what compare.json holds.
+
+    Parameters that cannot be are a UsageError before anything is read; logs as for `fencinglab audit`.
+    """
+    fixes = [named(name) for name in dict.fromkeys(asked.fixes)]
+    jobs = measure.enough(asked.jobs, asked.precision)
+    made, origin, log = workload(dict(asked.said)), dict.fromkeys(asked.said, "said"), None
+    if asked.logs:
+        progress("reading the log")
+        with examine(request_of(asked.logs, dict(asked.log_options)), progress=progress) as done:
+            log, found = _log(done, fixes), fit.fit(done.con)
+        made, origin = _fitted(found, asked.said)
+        log["times"] = [
+            {"name": name, "says": fit.SAYS[name], "seen": one.seen, "median": one.median / 1e6, "used": name in origin}
+            for name, one in found.times.items()
+        ]
+        log |= {"grants": found.grants, "vanished": found.vanished, "workers": found.workers}
+    safety = _safety([fix.name for fix in fixes], progress)
+    costs = measure.measured(made, fixes, jobs, asked.seed, lambda done: progress(f"{done:,} jobs"))
+    rows = [_row(cost, safety[cost.fix.name], log) for cost in costs]
+    advice = advise.recommendation(rows)
+    swept = [named(name) for name in dict.fromkeys([fixes[0].name, *filter(None, [advice["fix"]])])]
+    found_plain = plain({
+        "schema": SCHEMA,
+        "headline": headline(rows, advice),
+        "fixes": rows,
+        "shares": {name: says for name, (says, _) in measure.SHARES.items()},
+        "means": {name: says for name, (says, _) in measure.MEANS.items()},
+        "recommendation": advice,
+        "sweep": _sweep(made, swept, max(1, jobs // SWEPT), asked.seed, progress),
+        "margin": advise.margin(made),
+        "workload": [
+            {"name": name, "value": text, "from": origin.get(name, "default"), "says": SAYS[name]}
+            for name, text in made.described().items()
+        ],
+        "log": log,
+        "adoption": advise.adoption(),
+        "rollout": advise.rollout(),
+        "jobs": jobs,
+        "seed": asked.seed,
+        "command": shlex.join(asked.command),
+        "versions": {"fencinglab": fencinglab.__version__, "python": platform.python_version()},
+    })  # fmt: skip
+    assert isinstance(found_plain, dict)
+    return found_plain
+
+
+def headline(rows: Sequence[Mapping[str, Any]], advice: Mapping[str, Any]) -> str:
+    """The first line: what the rule takes, and what the first fix does without it."""
+    first = rows[0]
+    broken = advise.breaks(first)
+    share = first["shares"]["ownership"]
+    harm = (
+        f"{share['seen']:,} of {share['jobs']:,} jobs accept a stale write" if broken else "nothing was seen to break"
+    )
+    if advice["fix"] is None:
+        return f"None of these {len(rows)} fixes holds every invariant; under {first['fix']} {harm}."
+    if advice["fix"] == first["fix"]:
+        return f"By the stated rule: {advice['fix']}."
+    return f"By the stated rule: {advice['fix']}. Under {first['fix']} {harm}."
+
+
+def _safety(fixes: Iterable[str], progress: Callable[[str], None]) -> dict[str, dict[str, dict[str, Any]]]:
+    """{fix: {invariant: {status, length}}} over every order of events of two workers with two writes."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for cell in matrix.cells(fixes, progress=lambda name: progress(f"every order of events under {name}")):
+        found.setdefault(cell.fix, {})[cell.invariant] = {"status": cell.status, "length": cell.length}
+    return found
+
+
+def _row(cost: Cost, safety: dict[str, dict[str, Any]], log: dict[str, Any] | None) -> dict[str, Any]:
+    whatifs = {one["guard"]: one for one in log["whatif"]} if log else {}
+    return {
+        "fix": cost.fix.name,
+        "improves": cost.fix.improves,
+        "leaves": cost.fix.leaves,
+        "guard": cost.fix.guard,
+        "safety": safety,
+        "shares": {name: share._asdict() | {"value": share.value} for name, share in cost.shares.items()},
+        "rare": {name: rare._asdict() for name, rare in cost.rare.items()},
+        "means": {name: mean._asdict() for name, mean in cost.means.items()},
+        "against": {name: mean._asdict() for name, mean in cost.against.items()},
+        "median": cost.median,
+        "slow": cost.slow,
+        "whatif": whatifs.get(cost.fix.guard),
+    }
+
+
+def _log(done: Examination, fixes: Sequence[Fix]) -> dict[str, Any]:
+    """What the log says by itself, and what each guard would have changed on it."""
+    whatif.judge_guards(done.con)
+    rows = {guard: whatif.rows(done.con, guard, SHOWN) for guard in dict.fromkeys(fix.guard for fix in fixes)}
+    placed = read.place(done.con, done.log, {row["row_id"] for found in rows.values() for row in found})
+    for row in (row for found in rows.values() for row in found):
+        row["source"] = placed.get(row.pop("row_id"), row["source"])
+    return {
+        "headline": done.report["headline"],
+        "verdict": done.report["verdict"],
+        "inputs": done.report["inputs"],
+        "whatif": [found._asdict() for found in whatif.counted(done.con)],
+        "rows": rows,
+    }
+
+
+def _fitted(found: fit.Fit, said: Mapping[str, str]) -> tuple[Workload, dict[str, str]]:
+    """The workload that the log shows where it shows enough, and where each parameter comes from.
+
+    What is said goes before what is seen; what neither says is the default.
+    """
+    origin, taken = dict.fromkeys(said, "said"), dict[str, Any]()
+    for name, one in found.times.items():
+        if name in said or not one.enough or (name in TIMES and not one.median):
+            continue
+        if name in TIMES:
+            taken[name] = one.median
+        elif name in LAWS:
+            taken[name] = laws.observed(one.values)
+        if name in taken:
+            origin[name] = f"log, {one.seen:,} observed"
+    base = replace(DEFAULT, **taken)
+    if found.grants >= fit.ENOUGH and "crash" not in said:
+        base = replace(base, crash=found.vanished / found.grants)
+        origin["crash"] = f"log, {found.vanished:,} of {found.grants:,} grants vanished: the most that it can be"
+    if found.workers >= COUNTS["workers"][0] and "workers" not in said:
+        base = replace(base, workers=min(found.workers, COUNTS["workers"][1]))
+        origin["workers"] = "log"
+    made = workload_said(said, base)
+    if "renewal" not in origin and made.renewal >= made.lease:
+        made = replace(made, renewal=made.lease // 3)
+    return checked(made), origin
+
+
+def workload_said(said: Mapping[str, str], base: Workload) -> Workload:
+    """The base with what is said; a renewal that does not fit a lease from the log is a third of it."""
+    if base.renewal >= base.lease:
+        base = replace(base, renewal=max(1, base.lease // 3))
+    return workload(dict(said), base)
+
+
+def _sweep(
+    made: Workload, fixes: Sequence[Fix], jobs: int, seed: int, progress: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """[{fix, lease, jobs, duplicates, dead, wasted, efficient}]: other lease lengths, three renewals each."""
+    points: list[dict[str, Any]] = []
+    for times in TIMES_LEASE:
+        lease = max(3, round(made.lease * times))
+        progress(f"a lease of {lease / 1e6:g} s")
+        other = replace(made, lease=lease, renewal=lease // 3, skew=min(made.skew, lease - lease // 3))
+        for cost in measure.measured(other, fixes, jobs, seed):
+            points.append({
+                "fix": cost.fix.name, "lease": lease / 1e6, "jobs": jobs,
+                "duplicates": cost.shares["terminal"]._asdict() | {"value": cost.shares["terminal"].value},
+                "stale": cost.shares["ownership"]._asdict() | {"value": cost.shares["ownership"].value},
+                "dead": cost.means["dead"]._asdict(), "wasted": cost.means["wasted"]._asdict(),
+            })  # fmt: skip
+    for point in points:
+        point["efficient"] = not any(_dominates(other, point) for other in points if other["fix"] == point["fix"])
+    return points
+
+
+def _dominates(other: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
+    """Whether another lease length is better in one of the three and worse in none."""
+    pairs = [(other[name]["value"], point[name]["value"]) for name in ("duplicates", "dead", "wasted")]
+    return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)

@@ -1,0 +1,190 @@
+"""A design review as text and as files: what `fencinglab compare` prints and writes."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fencinglab import dossier
+from fencinglab.cells import interval, invariant, mean, percent, seconds
+from fencinglab.inert import inert
+from fencinglab.output import table
+from fencinglab.simulate.measure import INVARIANTS
+
+WIDTH = 100
+
+
+def screen(review: Mapping[str, Any]) -> str:
+    """What `fencinglab compare` prints: the sentence, two tables of fixes, the log, what follows from the rule."""
+    parts = [
+        _wrapped("", review["headline"]), _harm(review), _cost(review), _whatif(review), _advice(review),
+        _sweep(review),
+        _wrapped("Safe margin: ", f"{review['margin']['value']:.2f} s. {review['margin']['says']}"), _basis(review),
+    ]  # fmt: skip
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        inert(text, 2_000), WIDTH, initial_indent=head, subsequent_indent=" " * min(len(head), 15),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    wide = [max(len(row[n]) for row in (heads, *rows)) for n in range(len(heads))]
+    lines = []
+    for row in (heads, *rows):
+        cells = [
+            f"{cell:<{w}}" if n == 0 else f"{cell:>{w}}" for n, (cell, w) in enumerate(zip(row, wide, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _harm(review: Mapping[str, Any]) -> list[str]:
+    says = _wrapped(
+        "",
+        "Every order of events of two workers: ● holds, ✕ the steps of the shortest run that breaks it. Beside it the "
+        f"share of {review['jobs']:,} simulated jobs, with its interval at 95 %.",
+    )
+    rows = [
+        [row["fix"], *(invariant(row, name) for name in INVARIANTS)]
+        + [interval(row["shares"][name], row["rare"].get(name)) for name in ("ownership", "terminal")]
+        for row in review["fixes"]
+    ]
+    return [*says, *_table(["fix", *INVARIANTS, "stale write accepted", "finished twice"], rows)]
+
+
+def _cost(review: Mapping[str, Any]) -> list[str]:
+    first = review["fixes"][0]["fix"]
+    says = _wrapped(
+        "",
+        f"Cost, of the same {review['jobs']:,} jobs: the time by which half and 95 % are finished; how many were "
+        "reassigned, and needlessly; dead and wasted time together, and how much more or less than under "
+        f"{first}, job by job.",
+    )
+    rows = [
+        [row["fix"], f"{seconds(row['median'])} / {seconds(row['slow'])}",
+         f"{percent(row['shares']['reassigned']['value'])} / {percent(row['shares']['needless']['value'])}",
+         mean(row["means"]["lost"]), "–" if row["fix"] == first else mean(row["against"]["lost"], "+")]
+        for row in review["fixes"]
+    ]  # fmt: skip
+    heads = ["fix", "done by (s)", "reassigned (%)", "lost (s a job)", f"against {first}"]
+    return [*says, *_table(heads, rows)]
+
+
+def _whatif(review: Mapping[str, Any]) -> list[str]:
+    log = review["log"]
+    if log is None:
+        return []
+    guards = dict.fromkeys(row["guard"] for row in review["fixes"])
+    rows = [
+        [one["guard"], f"{one['refuses_stale']:,} of {one['stale']:,}", f"{one['refuses_good']:,}",
+         f"{one['admits_refused']:,}", f"{one['open']:,}"]
+        for one in log["whatif"] if one["guard"] in guards
+    ]  # fmt: skip
+    says = _wrapped("", f"On the log, each guard over its own order. The audit says: {log['headline']}")
+    heads = ["guard", "refuses stale writes", "refuses good ones", "accepts refused ones", "cannot be told"]
+    return [*says, *_table(heads, rows), *_good(log, guards)]
+
+
+def _good(log: Mapping[str, Any], guards: Iterable[str]) -> Iterator[str]:
+    """The first rows that a guard would have decided otherwise, for each guard."""
+    for guard in guards:
+        for row in log["rows"][guard][:2]:
+            token = f" with {row['token']}" if row["token"] is not None else ", whose token is not known"
+            newest = f" (newest {row['newest']})" if row["newest"] is not None else ""
+            says = f"would {row['would']} {row['writer'] or 'somebody'}'s {row['kind']}{token}{newest}"
+            where = f"{inert(row['resource'], 40)}, {inert(row['source'], 60)}"
+            yield from _wrapped(f"  {guard} ", f"{inert(says, 80)} [{where}]")
+
+
+def _advice(review: Mapping[str, Any]) -> list[str]:
+    advice = review["recommendation"]
+    lines = [line for n, rule in enumerate(advice["rule"], 1) for line in _wrapped(f"  {n}. ", rule)]
+    lines = ["The rule:", *lines]
+    lines += [line for fix, why in advice["aside"].items() for line in _wrapped("  set aside: ", f"{fix} {why}")]
+    lines += _wrapped("It takes: ", f"{advice['fix'] or 'nothing'}. {advice['because']}")
+    lines += [line for text in advice["uncovered"] for line in _wrapped("  not covered: ", text)]
+    return lines
+
+
+def _sweep(review: Mapping[str, Any]) -> list[str]:
+    points = review["sweep"]
+    fix = points[-1]["fix"]
+    rows = [
+        [f"{point['lease']:g} s", f"{percent(point['stale']['value'])} %", f"{percent(point['duplicates']['value'])} %",
+         mean(point["dead"]), mean(point["wasted"]), "" if point["efficient"] else "beaten"]
+        for point in points if point["fix"] == fix
+    ]  # fmt: skip
+    says = _wrapped(
+        "",
+        f"Other lease lengths under {fix}, {points[-1]['jobs']:,} jobs each; beaten: another is better in all three.",
+    )
+    return [
+        *says,
+        *_table(["lease", "stale accepted", "finished twice", "dead (s a job)", "wasted (s a job)", ""], rows),
+    ]
+
+
+def _basis(review: Mapping[str, Any]) -> list[str]:
+    given = [f"{one['name']} {one['value']} ({one['from']})" for one in review["workload"]]
+    lines = _wrapped("Workload: ", ", ".join(given) + f"; seed {review['seed']}.")
+    if review["log"]:
+        few = [f"{one['name']} ({one['seen']:,})" for one in review["log"]["times"] if not one["used"]]
+        if few:
+            lines += _wrapped("Too few in the log, so not taken from it: ", ", ".join(few) + ".")
+    return lines
+
+
+# --- files
+
+_FIX = ("fix", "guard", "improves", "leaves", *INVARIANTS, "jobs", "median", "slow")
+_POINT = ("fix", "lease", "jobs", "measure", "value", "low", "high", "efficient")
+_ROW = ("guard", "would", "decision", "stale", "resource", "source", "at", "kind", "writer", "token", "newest")
+
+
+def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
+    """The files of a review by name: compare.html, compare.json, fixes.csv, leases.csv and, of a log, whatif.csv."""
+    shares, means = [*review["shares"]], [*review["means"]]
+    columns = [*_FIX]
+    columns += [f"{name}_{part}" for name in shares for part in ("share", "low", "high")]
+    columns += [
+        f"{name}_{part}" for name in means for part in ("mean", "low", "high", "against", "against_low", "against_high")
+    ]
+    files: dict[str, str | Iterable[str]] = {
+        "compare.html": dossier.html(review),
+        "compare.json": json.dumps(review, indent=1, ensure_ascii=False) + "\n",
+        "fixes.csv": table(columns, (_flat(row, review) for row in review["fixes"])),
+        "leases.csv": table(_POINT, _points(review)),
+    }
+    if review["log"]:
+        changed = (row | {"guard": guard} for guard, rows in review["log"]["rows"].items() for row in rows)
+        files["whatif.csv"] = table(_ROW, changed)
+    return files
+
+
+def _flat(row: Mapping[str, Any], review: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {name: row[name] for name in ("fix", "guard", "improves", "leaves", "median", "slow")}
+    flat |= {"jobs": review["jobs"]} | {name: invariant(row, name) for name in INVARIANTS}
+    for name, found in row["shares"].items():
+        flat |= {f"{name}_share": found["value"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+    for name, found in row["means"].items():
+        apart = row["against"][name]
+        flat |= {f"{name}_mean": found["value"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+        flat |= {f"{name}_against": apart["value"]}
+        flat |= {f"{name}_against_low": apart["low"], f"{name}_against_high": apart["high"]}
+    return flat
+
+
+def _points(review: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for point in review["sweep"]:
+        for name in ("stale", "duplicates", "dead", "wasted"):
+            found = point[name]
+            yield {
+                "fix": point["fix"], "lease": point["lease"], "jobs": point["jobs"], "measure": name,
+                "value": found["value"], "low": found["low"], "high": found["high"], "efficient": point["efficient"],
+            }  # fmt: skip

@@ -52,7 +52,7 @@ FLOORS = (
         ("report", "screen", "page", "examine", "notebook", "files", "drilled", "cells", "advise", "dossier", "review", "weigh"),
         ("narrate",), ("told",), ("exercise",), ("compare",)
     ],
-    [("drilling", "cli")],
+    [("drilling", "comparing", "cli")],
 )  # fmt: skip
 
 # Module -> (floor, wing, place in the wing), with the package's name in front.

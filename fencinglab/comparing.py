@@ -1,0 +1,135 @@
+"""The verb `compare` of the command line: its options, and what becomes of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fencinglab.errors import UsageError
+
+PARAMETERS = {  # of a workload, see fencinglab/simulate/workload.py
+    "lease": "how long a lease lasts (default 30s)",
+    "renewal": "how often a running worker renews, where the fix renews (default a third of the lease)",
+    "pause": "law: how long a worker stands still in an attempt (default lognormal:200ms,2)",
+    "work": "law: processing time of an attempt (default lognormal:10s,0.5)",
+    "message": "law: time of a write on its way (default exponential:20ms)",
+    "takeover": "law: from the end of a lease until somebody asks for it (default exponential:2s)",
+    "gap": "from a look at the lease to the write after it (default 10ms)",
+    "step": "between check and write of a receiver in two steps (default 5ms)",
+    "skew": "how far two clocks may differ (default 0s)",
+    "crash": "share of attempts that crash (default 0.001)",
+    "restart": "from a crash until the worker runs again (default 60s)",
+    "repeat": "share of writes that arrive twice (default 0.01)",
+    "workers": "how many workers (default 3; 2 with --matrix)",
+    "writes": "writes of an attempt, the last finishes the job (default 2)",
+    "attempts": "after so many a job is given up (default 30)",
+}
+
+
+def add(verbs: Any) -> None:
+    """Add the verb with its options."""
+    compare = verbs.add_parser(
+        "compare", help="Which fix, at what cost? Fixes side by side.",
+        description="Which fix, at what cost? Sets fixes side by side: which invariant each holds in every order of "
+        "events, what it would have changed on your log, and what it costs over many simulated jobs with your times. "
+        "With --matrix only what can happen, for all fixes, and which public incidents each prevents.",
+        epilog="exit codes: 0 compared, 2 a name, a number or a file that cannot be used", allow_abbrev=False,
+    )  # fmt: skip
+    compare.add_argument("--fix", action="append", metavar="NAME", help="only these; may be given often")
+    compare.add_argument("--out", metavar="DIR", help="write the page, CSV and JSON")
+    compare.add_argument("--quiet", action="store_true", help="no progress on the terminal")
+    log = compare.add_argument_group("your log")
+    log.add_argument("--log", action="append", default=[], metavar="LOG", help="as for audit; may be given often")
+    log.add_argument("--map", action="append", default=[], metavar="COLUMN=FIELD", help="as for audit")
+    log.add_argument("--order", metavar="lines", help="as for audit")
+    log.add_argument("--terminal", metavar="A,B", help="as for audit")
+    times = compare.add_argument_group(
+        "the workload", "a time is 30s, 500ms; a law is a time, exponential:MEAN, lognormal:MEDIAN,SIGMA or "
+        "pareto:LEAST,SHAPE; what is not said comes from the log where it shows enough, else it is a named default",
+    )  # fmt: skip
+    for name, meaning in PARAMETERS.items():
+        times.add_argument(f"--{name}", metavar="X", help=meaning)
+    jobs = compare.add_argument_group("the simulation")
+    jobs.add_argument("--jobs", type=int, metavar="N", help="how many jobs under each fix (default 100,000)")
+    jobs.add_argument("--seed", type=int, metavar="S", help="another seed draws other jobs (default 1)")
+    jobs.add_argument("--precision", type=float, metavar="P", help="the smallest share to be told from none")
+    every = compare.add_argument_group("what can happen")
+    every.add_argument("--matrix", action="store_true", help="fixes × invariants, fixes × incidents; nothing else")
+    hazards(every)
+
+
+def hazards(verb: Any) -> None:
+    """The options that say what may go wrong in it."""
+    verb.add_argument(
+        "--hazard",
+        action="append",
+        default=[],
+        metavar="NAME[=TIMES]",
+        help="what else may go wrong; may be given often",
+    )
+    verb.add_argument("--alert", default="none", metavar="WHEN", help="before, after or with the finish (default none)")
+
+
+def compare(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
+    """Compare what the options, typed as `words`, ask for and print it; the exit code."""
+    return _matrix(options, show) if options.matrix else _review(options, words, show)
+
+
+def _matrix(options: argparse.Namespace, show: Callable[[str], None]) -> int:
+    from fencinglab import compare, output
+    from fencinglab.explore import hazards as going_wrong
+    from fencinglab.explore import matrix
+    from fencinglab.model import fix, incident
+
+    idle = [name for name in (*PARAMETERS, "log", "jobs", "seed", "precision") if getattr(options, name)]
+    if wrong := [name for name in idle if name not in ("workers", "writes")]:
+        raise UsageError(f"--matrix simulates nothing and reads no log: leave out --{wrong[0]}")
+    workers, writes = (_whole(name, getattr(options, name) or "2") for name in ("workers", "writes"))
+    fixes = [fix.named(name).name for name in dict.fromkeys(options.fix or fix.FIXES)]
+    chosen = going_wrong.chosen(options.hazard)
+    cells = [*matrix.cells(fixes, workers, writes, chosen, options.alert, show)]
+    show("")
+    hazards_on = ", ".join(map(str, chosen)) or "none"
+    searched = f"workers: {workers}; writes of each: {writes}; hazards on: {hazards_on}"
+    tried = incident.rows(fixes=fixes)
+    sys.stdout.write(compare.matrix(cells, searched, tried))
+    if options.out:
+        written = output.place(compare.contents(cells, searched, tried), Path(options.out))
+        print("Written: " + ", ".join(str(path) for path in written))
+    sys.stdout.flush()
+    return 0
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--{name} {text}: write a whole number") from None
+
+
+def _review(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
+    from fencinglab import output, review, weigh
+
+    if options.hazard or options.alert != "none":
+        raise UsageError("--hazard and --alert belong to --matrix; a simulation has the hazards of its workload")
+    log_options = {"map": ";".join(options.map), "order": options.order, "terminal": options.terminal}
+    if not options.log and any(log_options.values()):
+        raise UsageError("--map, --order and --terminal say how a log is read; name it with --log")
+    asked = review.Asked(
+        fixes=tuple(options.fix or review.FIXES),
+        said={name: text for name in PARAMETERS if (text := getattr(options, name)) is not None},
+        logs=tuple(options.log), log_options={name: text for name, text in log_options.items() if text},
+        jobs=review.JOBS if options.jobs is None else options.jobs, seed=1 if options.seed is None else options.seed,
+        precision=options.precision, command=("fencinglab", *words),
+    )  # fmt: skip
+    found = review.review(asked, show)
+    show("")
+    sys.stdout.write(weigh.screen(found))
+    if options.out:
+        written = output.place(weigh.contents(found), Path(options.out))
+        print("Written: " + ", ".join(str(path) for path in written))
+    sys.stdout.flush()
+    return 0

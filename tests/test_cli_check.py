@@ -45,7 +45,6 @@ def test_exit_codes(words, code, capsys):
         (["check", "--fix", "fenced", "--alert", "x"], "--alert x: is none of none, before, after, with"),
         (["check", "--fix", "fenced", "--show", "x"], "--show x: is none of order"),
         (["check", "--fix", "fenced", "--fail-on", "x"], "--fail-on x: `x` is none of window, cost"),
-        (["compare"], "the following arguments are required: --matrix"),
         (["compare", "--matrix", "--fix", "x"], "`x` is no fix"),
         (["compare", "--matrix", "--writes", "0"], "--writes 0: a search needs 1 to 9"),
     ],

@@ -16,8 +16,8 @@ def add(verbs: Any, exits: str) -> None:
     drill = verbs.add_parser(
         "drill", help="Does the real receiver do it? Concurrent workers with pauses on a DynamoDB.",
         description="Does the real receiver do it? Lets workers acquire, pause, crash and come back on a DynamoDB, "
-        "with the requests of a file, and audits what they and its stream recorded. Without --endpoint-url or --aws it is a "
-        "mock in this process, and nothing leaves the machine.",
+        "with the requests of a file, and audits what they and its stream recorded. Without --endpoint-url or --aws it "
+        "is a mock in this process, and nothing leaves the machine.",
         epilog=exits, allow_abbrev=False,
     )  # fmt: skip
     drill.add_argument(

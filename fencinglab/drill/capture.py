@@ -36,7 +36,7 @@ def stream(streams: Any, tables: Iterable[str], touched: Touched, aws: bool) -> 
                 read = [one for shard in shards for one in _records(streams, arn, shard["ShardId"])]
                 mine = [one for one in read if (table, frozen(one["dynamodb"]["Keys"])) in touched]
                 found += [
-                    _shaped(one, arn if aws else re.sub(r":\\d*:table/", f":{EXAMPLE_ACCOUNT}:table/", arn))
+                    _shaped(one, arn if aws else re.sub(r":\d*:table/", f":{EXAMPLE_ACCOUNT}:table/", arn))
                     for one in mine
                 ]
     except (BotoCoreError, ClientError, KeyError):

@@ -9,10 +9,12 @@ from typing import Any
 
 import fencinglab
 from fencinglab.errors import InputError, UsageError
+from fencinglab.explore import walk
 from fencinglab.explore.hazards import HAZARDS
 from fencinglab.explore.invariants import ALERTING, INVARIANTS, SOMETIMES
 from fencinglab.explore.run import Counterexample, counterexample, passing
 from fencinglab.explore.search import Answer, Verdict
+from fencinglab.explore.steps import Model
 from fencinglab.inert import inert
 from fencinglab.model.replay import Run, replay
 
@@ -48,16 +50,16 @@ def screen(answer: Answer, show: Sequence[str] = ()) -> str:
 
 def headline(answer: Answer) -> str:
     """The answer in one sentence that begins with its verdict."""
-    fix, code = answer.model.fix.name, exit_code(answer)
+    title, code = answer.model.title, exit_code(answer)
     broken = [v for v in answer.verdicts if v.status == "violated" and INVARIANTS[v.invariant].group == "unsafe"]
     if code == 1:
         shortest = min(broken, key=lambda verdict: verdict.length or 0)
-        return f"Violated: under {fix} {INVARIANTS[shortest.invariant].broken}, after {_steps(shortest)}."
+        return f"Violated: {title} {INVARIANTS[shortest.invariant].broken}, after {_steps(shortest)}."
     if answer.stopped:
-        return f"Not decided: {answer.stopped}. Nothing unsafe was found so far under {fix}."
+        return f"Not decided: {answer.stopped}. Nothing unsafe was found so far {title}."
     if code == 3:
-        return f"No proof: under {fix} nothing unsafe was found, but some of it could not even be tried."
-    return f"Holds: under {fix} nothing unsafe can happen in any of the {answer.states:,} states."
+        return f"No proof: {title} nothing unsafe was found, but some of it could not even be tried."
+    return f"Holds: {title} nothing unsafe can happen in any of the {answer.states:,} states."
 
 
 def _steps(verdict: Verdict) -> str:
@@ -67,10 +69,8 @@ def _steps(verdict: Verdict) -> str:
 
 def _bounds(answer: Answer) -> Iterator[str]:
     model = answer.model
-    count = f"{model.workers} worker{'s' * (model.workers > 1)}, each with {len(model.program)} of these: "
-    sends = ", ".join(kind.replace("+", " with ") for kind in model.program)
-    yield from _wrapped("searched    ", f"every order of events of {count}{sends}; {answer.states:,} states")
-    yield from _wrapped("always      ", "pauses, delays, duplicates, a lease that runs out at any moment")
+    yield from _wrapped("searched    ", f"{model.searched}; {answer.states:,} states")
+    yield from _wrapped("always      ", model.always)
     yield from _wrapped("hazards on  ", ", ".join(map(str, model.hazards)) or "none")
     off = [name for name in HAZARDS if name not in {hazard.name for hazard in model.hazards}]
     yield from _wrapped("        off ", ", ".join(off) or "none")
@@ -113,6 +113,13 @@ def _shown(answer: Answer, name: str) -> Iterator[str]:
     if verdict.run is None:
         yield from _wrapped("", f"No run breaks {name}: {_says(answer, verdict)}.")
         return
+    if isinstance(answer.model, Model):
+        yield from _example(answer, name, verdict)
+    else:
+        yield from _sent(answer.model, verdict)
+
+
+def _example(answer: Answer, name: str, verdict: Verdict) -> Iterator[str]:
     found = counterexample(answer, name)
     yield from _wrapped("", f"{found.timeline.title}, {_steps(verdict)}")
     if verdict.rescue:
@@ -120,6 +127,24 @@ def _shown(answer: Answer, name: str) -> Iterator[str]:
     yield from _told(found.run, found.lost_at)
     if not found.lost_at:
         yield from _wrapped("", "No fix helps here, whenever it takes over.")
+
+
+def _sent(team: Any, verdict: Verdict) -> Iterator[str]:
+    """A run of a team's own requests: what was sent, what was decided, and what that changed."""
+    broken = INVARIANTS[verdict.invariant].broken
+    yield from _wrapped("", f"{team.title.capitalize()} {broken}: the shortest run, {_steps(verdict)}")
+    happened = walk.walked(team, verdict.run or ())
+    for number, one in enumerate(happened, 1):
+        yield from _wrapped(f"  {number:>2}  ", one.says)
+    if happened and happened[-1].operation:
+        last = happened[-1]
+        yield from _wrapped("The request that did it: ", last.operation)
+        for place, (before, after) in enumerate(zip(last.before, last.after, strict=True)):
+            if before != after or not place:
+                yield from _wrapped("  item before  ", before or "none")
+                yield from _wrapped("  item after   ", after or "none")
+    for number, says in enumerate(walk.rescued(team, verdict), 1):
+        yield from _wrapped(f"  then, alone, {number:>2}  ", says)
 
 
 def _passing(answer: Answer) -> Iterator[str]:

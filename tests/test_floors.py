@@ -23,7 +23,8 @@ FLOORS = (
         ),
         (
             "dynamodb.mock", "dynamodb.expression", "dynamodb.requests", "dynamodb.parse", "dynamodb.shelf",
-            "dynamodb.sending", "dynamodb.hold", "dynamodb.status", "dynamodb.poller", "dynamodb",
+            "dynamodb.sending", "dynamodb.hold", "dynamodb.takeover", "dynamodb.status", "dynamodb.poller",
+            "dynamodb",
         ),
         (
             "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",
@@ -34,7 +35,7 @@ FLOORS = (
     [
         (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
-            "explore.run", "explore.matrix", "explore.team", "explore",
+            "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore",
         ),
         (
             "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",

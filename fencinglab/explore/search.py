@@ -31,6 +31,22 @@ class World(Protocol):
         """What all share in the beginning."""
 
     @property
+    def title(self) -> str:
+        """Under what the search is made, in words."""
+
+    @property
+    def searched(self) -> str:
+        """How large the world is, in words."""
+
+    @property
+    def always(self) -> str:
+        """What may happen without any hazard."""
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """What may happen beside."""
+
+    @property
     def idle(self) -> Any:
         """What a worker is in the beginning."""
 

@@ -102,6 +102,23 @@ class Model(NamedTuple):
         return Shared(self.receiver.start, 0, tuple(hazard.times for hazard in self.hazards))
 
     @property
+    def title(self) -> str:
+        """Under what the search is made, in words."""
+        return f"under {self.fix.name}"
+
+    @property
+    def searched(self) -> str:
+        """How large the world is, in words."""
+        sends = ", ".join(kind.replace("+", " with ") for kind in self.program)
+        workers = f"{self.workers} worker{'s' * (self.workers > 1)}"
+        return f"every order of events of {workers}, each with {len(self.program)} of these: {sends}"
+
+    @property
+    def always(self) -> str:
+        """What may happen without any hazard."""
+        return "pauses, delays, duplicates, a lease that runs out at any moment"
+
+    @property
     def idle(self) -> Worker:
         """What a worker is in the beginning."""
         return NOBODY

@@ -9,9 +9,8 @@ at is left out of the items, so that equal is equal; a receiver is asked once fo
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from copy import copy
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import requests as files
@@ -20,14 +19,14 @@ from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.invariants import INVARIANTS, Effect, Past
+from fencinglab.explore.standing import Standing, without
 from fencinglab.explore.steps import NAMES, Move, Step
 
 CAN = ("crash", "lost-reply", "clock-skew", "release", "ttl")  # the hazards that requests can meet
 LEFT_OUT = ("renew", "schedule", "retry")  # kinds of optional operations that are not tried unless they are asked for
-_VALUE = re.compile(r"if_not_exists\s*\(\s*([#\w]+)")
 
 Bindings = tuple[tuple[str, Any], ...]
-Receiver = Callable[[Items, str, dict[str, Any]], Sent]  # items, operation, bindings -> what comes of it
+Receiver = Callable[[Requests, Items, str, dict[str, Any]], Sent]  # items, operation, bindings -> what comes of it
 
 
 class Message(NamedTuple):
@@ -75,7 +74,7 @@ class Team:
         for hazard in self.hazards:
             if hazard.name not in CAN:
                 raise UsageError(f"--hazard {hazard.name}: requests can meet {', '.join(CAN)}")
-        self._ask = receiver
+        self._ask, self.stands = receiver, Standing(file)
         self.idle = Sender()
         self.program = tuple(use for use in file.program if self._tried(use, optional))
         self.left_out = tuple(use.operation for use in file.program if use not in self.program)
@@ -84,8 +83,8 @@ class Team:
             raise InputError(
                 f"{file.name}: no operation of the program is of the kind grant; `--rest NAME` supplies one"
             )
-        self._known: dict[tuple[Items, str], Sent] = {}
-        self.start = Shared(self._seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
+        self._known: dict[tuple[Items, str, str], Sent] = {}
+        self.start = Shared(self.stands.seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -94,19 +93,46 @@ class Team:
         return tuple(name for name in INVARIANTS if name not in silent)
 
     @property
+    def title(self) -> str:
+        """Under what the search is made, in words."""
+        return f"with {self.file.name}"
+
+    @property
+    def searched(self) -> str:
+        """How large the world is, in words."""
+        names = ", ".join(f"{use.operation}{'?' * use.optional}" for use in self.program)
+        out = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
+        return f"every order of events of {_count(self.names)}: {names}{out}"
+
+    @property
+    def always(self) -> str:
+        """What may happen without any hazard."""
+        return "pauses, delays, one late copy a worker, a lease that runs out at any moment; a refused worker stops"
+
+    @property
     def calls(self) -> int:
         """How many different requests on different items the receiver has been asked."""
         return len(self._known)
+
+    def without(self, operation: str, condition: str) -> Team:
+        """The same workers with one condition less; what the receiver was asked before is known to both."""
+        one = self.file.operations[operation]
+        changed = {**self.file.operations, operation: one._replace(input=without(one.input, condition))}
+        other = copy(self)  # with the same `stands`: what counts as equal must not change with the condition
+        other.file = self.file._replace(operations=changed)
+        return other
 
     # --- what may happen next
 
     def common(self, shared: Shared) -> Iterator[Move]:
         """A lease runs out; the item is deleted, and comes to be again where the file says how."""
-        item = self._item(shared.items)
-        if self._holder(shared):
-            after = shared._replace(now=shared.now + self._lease + 1)
-            yield Move(Step("expire"), after, self.idle, None if self._finished(shared.items) else Effect("unheld"))
-        if item and shared.grants and self._removable(item) and (less := self._spent(shared, "ttl")):
+        item = self.stands.item(shared.items)
+        if self.stands.holder(shared.items, shared.now):
+            after = shared._replace(now=self.stands.later(shared.items, shared.now))
+            yield Move(
+                Step("expire"), after, self.idle, None if self.stands.finished(shared.items) else Effect("unheld")
+            )
+        if item and shared.grants and self.stands.removable(item) and (less := self._spent(shared, "ttl")):
             gone = less._replace(items=(None, *less.items[1:]))
             yield Move(Step("delete"), gone, self.idle, Effect("deleted", shared.grants))
         if not item and self.file.creates:
@@ -130,11 +156,13 @@ class Team:
         """Whether nothing more is to come of the worker: it stopped, or would be refused for good."""
         if worker.waiting or worker.copy:
             return False
-        return worker.stopped or (worker.place == 0 and self._finished(shared.items) and not self._granted(shared))
+        return worker.stopped or (
+            worker.place == 0 and self.stands.finished(shared.items) and not self._granted(shared)
+        )
 
     def at_rest(self, shared: Shared, past: Past) -> tuple[frozenset[str], frozenset[str]]:
         """What is broken where nothing is to come any more; the value counts once the job is finished."""
-        finished = self._finished(shared.items)
+        finished = self.stands.finished(shared.items)
         broken = {
             "final": finished and past.last < past.tried,
             "alert-possible": past.due and not past.alerts and not self._alone(shared, "alert")[0],
@@ -143,7 +171,7 @@ class Team:
 
     def rescue(self, shared: Shared) -> tuple[bool, tuple[Step, ...]]:
         """Whether it is finished, or an undisturbed worker finishes it from here; and its steps."""
-        return (True, ()) if self._finished(shared.items) else self._alone(shared, "finish")
+        return (True, ()) if self.stands.finished(shared.items) else self._alone(shared, "finish")
 
     # --- how
 
@@ -178,7 +206,7 @@ class Team:
             bound["token"] = worker.token
         clocks = [(shared, shared.now, "send")]
         if self.kinds[place] == "grant" and (less := self._spent(shared, "clock-skew")):
-            clocks.append((less, shared.now + self._lease + 1, "send early"))
+            clocks.append((less, shared.now + self.stands.lease + 1, "send early"))
         for after, now, act in clocks:
             message = Message(place, _frozen(bound | {"now": now}), worker.grant)
             yield Move(Step(act, name, place, grant=worker.grant), after, worker._replace(waiting=message))
@@ -201,13 +229,15 @@ class Team:
         refused = sent.decision != "accepted" and sent.reason != "duplicate"
         if refused or not files.expected(self.file, operation, reply, _plain(bindings)):
             return Sender(start=worker.start, copy=worker.copy, stopped=worker.grant > 0)
-        knows = {n: v for n, v in bindings.items() if n in self._used}
+        knows = {n: v for n, v in bindings.items() if n in self.stands.used}
         grant, token = worker.grant, worker.token
         if self.kinds[place] == "grant":
             grant = after.grants
-        if grant and (self.kinds[place] == "grant" or self._token_from == operation):
+        if grant and (self.kinds[place] == "grant" or self.stands.token_from == operation):
             token = self._token(_plain(bindings))
         following = self._following(place)
+        if self.kinds[place] == "grant" and self.stands.finished(after.items) and "alert" in self.kinds:
+            following = self.kinds.index("alert")  # the reply shows that nothing else is left to do
         if following == len(self.program):
             return Sender(start=worker.start, copy=worker.copy, stopped=True)
         return worker._replace(place=following, grant=grant, token=token, knows=_frozen(knows))
@@ -217,7 +247,7 @@ class Team:
         operation, kind = self.program[message.place].operation, self.kinds[message.place]
         sent = self._sent(shared.items, operation, dict(message.bindings))
         after = shared._replace(items=sent.items)
-        accepted, finished = sent.decision == "accepted", self._finished(shared.items)
+        accepted, finished = sent.decision == "accepted", self.stands.finished(shared.items)
         if kind == READ:
             return after, sent, None
         if kind == "grant":
@@ -226,7 +256,7 @@ class Team:
             granted = after._replace(grants=shared.grants + 1)
             done = finished and not self._alert_accepted(granted, name, message, sent)
             return granted, sent, Effect("granted", granted.grants, after=done)
-        late = message.grant == shared.grants and self._holder(shared) != name
+        late = message.grant == shared.grants and self.stands.holder(shared.items, shared.now) != name
         stale = message.grant < shared.grants
         if kind in ("renew", "release"):
             return after, sent, Effect("touched", message.grant, stale, late) if accepted else None
@@ -249,8 +279,8 @@ class Team:
 
     def _alone(self, shared: Shared, wanted: str) -> tuple[bool, tuple[Step, ...]]:
         """Whether one more worker, undisturbed, gets an operation of this kind accepted from here; and its steps."""
-        shared = shared._replace(now=shared.now + self._lease + 1, left=())
-        if not self._item(shared.items) and self.file.creates:
+        shared = shared._replace(now=self.stands.later(shared.items, shared.now), left=())
+        if not self.stands.item(shared.items) and self.file.creates:
             shared = self._created(shared)
         name, worker, steps = NAMES[len(self.names)], Sender(), list[Step]()
         while not worker.stopped and worker.place < len(self.program):
@@ -269,7 +299,7 @@ class Team:
 
     def _granted(self, shared: Shared) -> bool:
         """Whether a worker that asks now, or after every lease has run out, is granted anything."""
-        later = shared._replace(now=shared.now + self._lease + 1, left=())
+        later = shared._replace(now=self.stands.later(shared.items, shared.now), left=())
         place = self.kinds.index("grant")
         for when in (shared._replace(left=()), later):
             message = next(self._sends(when, Sender(), NAMES[len(self.names)], place)).worker.waiting
@@ -290,10 +320,10 @@ class Team:
     def _sent(self, items: Items, operation: str, bindings: dict[str, Any]) -> Sent:
         """What comes of the request, asked once."""
         bindings = _plain(bindings)
-        key = items, files.bind(self.file, operation, bindings).text
+        key = items, operation, files.bind(self.file, operation, bindings).text
         if key not in self._known:
-            made = self._ask(items, operation, bindings)
-            self._known[key] = made._replace(items=self._seen(made.items))
+            made = self._ask(self.file, items, operation, bindings)
+            self._known[key] = made._replace(items=self.stands.seen(made.items))
         return self._known[key]
 
     def _step(self, act: str, name: str, message: Message, sent: Sent) -> Step:
@@ -306,73 +336,7 @@ class Team:
                 return shared._replace(left=(*shared.left[:place], left - 1, *shared.left[place + 1 :]))
         return None
 
-    # --- what stands in the items
-
-    @cached_property
-    def _lease(self) -> int:
-        return int(self.file.given.get("lease", 60))
-
-    @cached_property
-    def _used(self) -> frozenset[str]:
-        """The attributes of replies that a later request, a token or an expectation names."""
-        every = [[one.input, one.expects] for one in self.file.operations.values()]
-        return frozenset(name for name in files.names_in([every, self.file.token or ""]) if "." in name)
-
-    @cached_property
-    def _token_from(self) -> str:
-        """The operation whose reply tells the token, where it is not that of the grant."""
-        found = next(iter(files.names_in(self.file.token or "")), "")
-        return found.partition(".")[0]
-
-    @cached_property
-    def _read(self) -> frozenset[str]:
-        """The attributes that a condition, an update's value, a later request or a mapped column looks at."""
-        looked = {name.partition(".")[2] for name in self._used}
-        columns = ("token", "holder", "expires_at", "status", "terminal_version", "alert")
-        looked |= {self.file.map[column] for column in columns if column in self.file.map}
-        for operation in self.file.operations.values():
-            for one in _singles(operation.input):
-                names = one.get("ExpressionAttributeNames", {})
-                condition, update = one.get("ConditionExpression", ""), one.get("UpdateExpression", "")
-                words = re.findall(r"(?<![:\w])[#A-Za-z_]\w*", condition)
-                words += re.findall(r"=\s*\(?\s*([#A-Za-z_]\w*)", update) + _VALUE.findall(update)
-                looked |= {names.get(word, word) for word in words}
-        for table in self.file.tables:
-            looked |= {part["AttributeName"] for part in table["KeySchema"]}
-        return frozenset(looked)
-
-    def _seen(self, items: Items) -> Items:
-        """The items without what nobody looks at."""
-
-        def kept(text: str) -> str:
-            return files.frozen({name: value for name, value in json.loads(text).items() if name in self._read})
-
-        return tuple(None if text is None else kept(text) for text in items)
-
-    def _item(self, items: Items) -> dict[str, Any] | None:
-        return None if items[0] is None else dict(json.loads(items[0]))
-
-    def _column(self, items: Items, column: str) -> Any:
-        """The plain content of a mapped column, from the first item that has it."""
-        attribute = self.file.map.get(column, "")
-        for text in items:
-            found = None if text is None else json.loads(text).get(attribute)
-            if found is not None:
-                return next(iter(found.values()))
-        return None
-
-    def _holder(self, shared: Shared) -> str:
-        """Whose unexpired lease it is; empty = nobody's."""
-        holder, expiry = (self._column(shared.items, column) for column in ("holder", "expires_at"))
-        return str(holder) if holder and expiry is not None and int(expiry) > shared.now else ""
-
-    def _finished(self, items: Items) -> bool:
-        return self._column(items, "status") in self.file.terminal
-
-    def _removable(self, item: dict[str, Any]) -> bool:
-        """Whether clean-up may remove the item: where the file writes a clean-up time, only items that carry one."""
-        attribute = self.file.map.get("ttl", "")
-        return not attribute or attribute in item
+    # --- words
 
     def _token(self, bindings: dict[str, Any]) -> int | None:
         try:
@@ -381,11 +345,8 @@ class Team:
             return None
 
 
-def _singles(given: dict[str, Any]) -> list[dict[str, Any]]:
-    """The single requests of an operation's input."""
-    if "TransactItems" in given:
-        return [single for entry in given["TransactItems"] for single in entry.values()]
-    return [given]
+def _count(names: tuple[str, ...]) -> str:
+    return f"{len(names)} worker{'s' * (len(names) > 1)}"
 
 
 def _frozen(bindings: dict[str, Any]) -> Bindings:

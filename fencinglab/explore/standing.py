@@ -1,0 +1,121 @@
+"""What stands in the items of a request file: who holds the lease, whether the job is finished, and what anybody reads.
+
+An item is kept as text. What no condition, no update, no later request and no mapped column looks at is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cached_property
+from typing import Any
+
+from fencinglab.dynamodb import requests as files
+from fencinglab.dynamodb.expression import conjuncts, placeholders
+from fencinglab.dynamodb.requests import Items, Requests
+
+_VALUE = re.compile(r"if_not_exists\s*\(\s*([#\w]+)")
+_COLUMNS = ("token", "holder", "expires_at", "status", "terminal_version", "alert")  # what an invariant asks for
+
+
+class Standing:
+    """How the items of one file are read."""
+
+    def __init__(self, file: Requests) -> None:
+        self.file = file
+
+    @cached_property
+    def lease(self) -> int:
+        return int(self.file.given.get("lease", 60))
+
+    @cached_property
+    def used(self) -> frozenset[str]:
+        """The attributes of replies that a later request, a token or an expectation names."""
+        every = [[one.input, one.expects] for one in self.file.operations.values()]
+        return frozenset(name for name in files.names_in([every, self.file.token or ""]) if "." in name)
+
+    @cached_property
+    def token_from(self) -> str:
+        """The operation whose reply tells the token, where it is not that of the grant."""
+        found = next(iter(files.names_in(self.file.token or "")), "")
+        return found.partition(".")[0]
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The attributes that a condition, an update's value, a later request or a mapped column looks at."""
+        looked = {name.partition(".")[2] for name in self.used}
+        looked |= {self.file.map[column] for column in _COLUMNS if column in self.file.map}
+        for operation in self.file.operations.values():
+            for one in singles(operation.input):
+                names = one.get("ExpressionAttributeNames", {})
+                condition, update = one.get("ConditionExpression", ""), one.get("UpdateExpression", "")
+                words = re.findall(r"(?<![:\w])[#A-Za-z_]\w*", condition)
+                words += re.findall(r"=\s*\(?\s*([#A-Za-z_]\w*)", update) + _VALUE.findall(update)
+                looked |= {names.get(word, word) for word in words}
+        for table in self.file.tables:
+            looked |= {part["AttributeName"] for part in table["KeySchema"]}
+        return frozenset(looked)
+
+    def seen(self, items: Items) -> Items:
+        """The items without what nobody looks at."""
+
+        def kept(text: str) -> str:
+            return files.frozen({name: value for name, value in json.loads(text).items() if name in self.read})
+
+        return tuple(None if text is None else kept(text) for text in items)
+
+    def item(self, items: Items) -> dict[str, Any] | None:
+        return None if items[0] is None else dict(json.loads(items[0]))
+
+    def column(self, items: Items, column: str) -> Any:
+        """The plain content of a mapped column, from the first item that has it."""
+        attribute = self.file.map.get(column, "")
+        for text in items:
+            found = None if text is None else json.loads(text).get(attribute)
+            if found is not None:
+                return next(iter(found.values()))
+        return None
+
+    def holder(self, items: Items, now: int) -> str:
+        """Whose unexpired lease it is; empty = nobody's."""
+        holder, expiry = (self.column(items, column) for column in ("holder", "expires_at"))
+        return str(holder) if holder and expiry is not None and int(expiry) > now else ""
+
+    def later(self, items: Items, now: int) -> int:
+        """The next tick: every lease has run out, also one that was granted by a clock that runs ahead."""
+        expiry = self.column(items, "expires_at")
+        return max(now + self.lease, int(expiry or 0)) + 1
+
+    def finished(self, items: Items) -> bool:
+        return self.column(items, "status") in self.file.terminal
+
+    def removable(self, item: dict[str, Any]) -> bool:
+        """Whether clean-up may remove the item: where the file writes a clean-up time, only items that carry one."""
+        attribute = self.file.map.get("ttl", "")
+        return not attribute or attribute in item
+
+
+def singles(given: dict[str, Any]) -> list[dict[str, Any]]:
+    """The single requests of an operation's input."""
+    if "TransactItems" in given:
+        return [single for entry in given["TransactItems"] for single in entry.values()]
+    return [given]
+
+
+def without(given: dict[str, Any], condition: str) -> dict[str, Any]:
+    """The input without that part of its condition, and without the values that only it used."""
+    if "TransactItems" in given:
+        return given | {
+            "TransactItems": [{k: without(one, condition) for k, one in e.items()} for e in given["TransactItems"]]
+        }
+    if condition not in conjuncts(given.get("ConditionExpression", "")):
+        return given
+    rest = [part for part in conjuncts(given["ConditionExpression"]) if part != condition]
+    made = {name: value for name, value in given.items() if name != "ConditionExpression"}
+    if rest:
+        made["ConditionExpression"] = " AND ".join(rest)
+    used = placeholders(" ".join(str(made.get(name, "")) for name in ("ConditionExpression", "UpdateExpression")))
+    for name in ("ExpressionAttributeValues", "ExpressionAttributeNames"):
+        kept = {key: value for key, value in made.pop(name, {}).items() if key in used}
+        made |= {name: kept} if kept else {}
+    return made

@@ -1,0 +1,120 @@
+"""A run of a team's requests walked again, with what each step did to the items; and why each condition is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from fencinglab.dynamodb.expression import conjuncts
+from fencinglab.dynamodb.requests import Items
+from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.search import Answer, Run, Verdict, explore
+from fencinglab.explore.standing import singles
+from fencinglab.explore.steps import Step
+from fencinglab.explore.team import Team
+
+
+class Happened(NamedTuple):
+    """One step of a run."""
+
+    says: str
+    operation: str  # that was decided; empty = none
+    before: Items
+    after: Items
+
+
+class Needed(NamedTuple):
+    """One condition of one operation, and what happens without it."""
+
+    operation: str
+    condition: str
+    answer: Answer  # of the search without it
+    breaks: tuple[str, ...]  # the invariants that held with it and are violated without it
+
+
+def walked(team: Team, run: Run) -> list[Happened]:
+    """The steps of a run in sentences, with the items before and after each."""
+    shared, workers = team.start, dict.fromkeys(team.names, team.idle)
+    told = []
+    for step in run:
+        name = step.worker
+        moves = team.of_worker(shared, workers[name], name) if name else team.common(shared)
+        move = next(move for move in moves if move.step == step)
+        operation = team.program[step.number].operation if step.act.endswith(("arrive", "arrives", "lost")) else ""
+        told.append(
+            Happened(_says(team, step, shared.items, move.shared.items), operation, shared.items, move.shared.items)
+        )
+        shared = move.shared
+        if name:
+            workers[name] = move.worker
+    return told
+
+
+def rescued(team: Team, verdict: Verdict) -> list[str]:
+    """The steps of an undisturbed attempt that does not finish the job, in sentences."""
+    return [_says(team, step, (), ()) for step in verdict.rescue]
+
+
+def _says(team: Team, step: Step, before: Items, after: Items) -> str:
+    who = step.worker
+    operation = team.program[step.number].operation if who else ""
+    match step.act:
+        case "expire":
+            return "time passes until every lease has run out"
+        case "delete":
+            return "clean-up deletes the item"
+        case "create":
+            return "the item is created again"
+        case "crash":
+            return f"{who} crashes and starts again, knowing nothing"
+        case "send":
+            return f"{who} sends {operation}"
+        case "send early":
+            return f"{who}, whose clock runs ahead, sends {operation}"
+    late = "a late copy of " if step.act == "copy arrives" else ""
+    lost = "; the reply is lost, and it is sent again" if step.act == "arrive, reply lost" else ""
+    if not step.accepted:
+        return f"{late}{who}'s {operation} is refused ({step.reason}){lost}"
+    copies = "; a copy of it is still on its way" if step.again else ""
+    changes = ", ".join(_changes(before, after))
+    return f"{late}{who}'s {operation} is accepted{f': {changes}' if changes else ''}{lost}{copies}"
+
+
+def _changes(before: Items, after: Items) -> Iterator[str]:
+    """`fencingToken 40 → 41` for every attribute that differs."""
+    for old, new in zip(before, after, strict=True):
+        was, now = (json.loads(text) if text else {} for text in (old, new))
+        for name in sorted(was.keys() | now.keys()):
+            if was.get(name) != now.get(name):
+                yield f"{name} {_plain(was.get(name))} → {_plain(now.get(name))}"
+
+
+def _plain(value: dict[str, object] | None) -> str:
+    if value is None:
+        return "nothing"
+    content = next(iter(value.values()))
+    return " ".join(map(str, content)) if isinstance(content, list) else str(content)
+
+
+def conditions(team: Team) -> list[tuple[str, str]]:
+    """Every operation of the program that has conditions, with each of them, in the order of the file."""
+    return [
+        (use.operation, condition)
+        for use in team.program
+        for single in singles(team.file.operations[use.operation].input)
+        if single.get("ConditionExpression")
+        for condition in conjuncts(single["ConditionExpression"])
+    ]
+
+
+def needed(team: Team, answer: Answer, most: int, progress: Callable[[str], None] = lambda _: None) -> Sequence[Needed]:
+    """For every condition what breaks without it within the same bounds; nothing = it is redundant there."""
+    held = {verdict.invariant for verdict in answer.verdicts if verdict.status == "holds"}
+    found = []
+    for operation, condition in conditions(team):
+        progress(f"{operation} without {condition}")
+        without = explore(team.without(operation, condition), most=most)
+        broken = tuple(v.invariant for v in without.verdicts if v.status == "violated" and v.invariant in held)
+        found.append(Needed(operation, condition, without, tuple(name for name in INVARIANTS if name in broken)))
+    return found

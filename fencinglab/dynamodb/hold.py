@@ -99,6 +99,11 @@ class Hold:
                 return
         yield self.do(name, **given)
 
+    def sent(self, name: str, **given: Any) -> Told | None:
+        """What came of the operation itself; None where a read before it kept the worker from sending it."""
+        last = [*self.use(name, **given)][-1]
+        return last if last.name == name else None
+
     def do(self, name: str, **given: Any) -> Told:
         """Send one operation, again under its id while its fate is unknown, and read back in between."""
         operation, sent = next(self._ids), list[Sent]()
@@ -145,7 +150,7 @@ class Hold:
         return None if item is None else dict(json.loads(item))
 
     def _bindings(self, operation: str) -> dict[str, Any]:
-        known = {**self.known, "now": self.clock(), "operation": operation, "value": f"{self.worker}'s result"}
+        known = {"value": f"{self.worker}'s result", **self.known, "now": self.clock(), "operation": operation}
         return known if self.token is None else {**known, "token": self.token}
 
     def _learn(self, told: Told) -> Told:

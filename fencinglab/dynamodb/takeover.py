@@ -1,0 +1,85 @@
+"""The paused worker at a receiver: one order of events, by which request files are told apart.
+
+A acquires and stands still, right after its grant or right before its write. Its lease runs out; B acquires and writes.
+A goes on and writes. B finishes, A finishes too, and when that lease has run out C asks for what is finished.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from fencinglab.dynamodb.hold import Hold, Told
+from fencinglab.dynamodb.requests import Requests, begin, expected, places
+
+PAUSES = ("after its grant", "before its write")
+NOT_SENT = "not sent"
+
+
+class Turn(NamedTuple):
+    """What a worker did, and what came of it."""
+
+    worker: str
+    does: str  # the operation's name
+    token: int | None
+    decision: str  # of the history's decisions, or not sent: what it read kept the worker from it
+    reason: str
+
+
+class Takeover(NamedTuple):
+    """The turns, in their order, and the four that tell."""
+
+    turns: tuple[Turn, ...]
+    stale_write: str  # what became of A's write after B's
+    second_finish: str  # of A's finish after B's
+    reopened: str  # of C's acquire of what is finished
+    value: str  # whose result is stored in the end
+
+
+def takeover(client: Any, file: Requests, pause: str, resource: str = "req-8f23") -> Takeover:
+    """Play it on a new item at a receiver whose tables are there, on a logical clock."""
+    given = {"resource": resource, "now": 0}
+    for place, item in zip(places(file, given), begin(file, given), strict=True):
+        if item:
+            client.put_item(TableName=place.table, Item=json.loads(item))
+    now = [1000]
+    a, b, c = (Hold(client, name, resource, lambda: now[0], file, lease=60) for name in "ABC")
+    write = [*file.of_kind("write"), *file.of_kind("finish")][0]
+    [finish, *_] = file.of_kind("finish")
+    turns: list[Turn] = []
+
+    def told(worker: Hold, one: Told | None, name: str) -> str:
+        turn = Turn(worker.worker, name, worker.token, one.decision if one else NOT_SENT, one.reason if one else "")
+        turns.append(turn)
+        return f"{turn.decision} ({turn.reason})" if turn.reason else turn.decision
+
+    taking = a.take()
+    grant = next(one for one in taking if file.operations[one.name].kind == "grant")
+    told(a, grant, grant.name)
+    going = _going(a, file, taking, write)
+    if pause == PAUSES[1]:
+        next(going)
+    now[0] += 61
+    told(b, [*b.take()][-1], "acquire")
+    told(b, b.sent(write), write)
+    stale = told(a, [*going][-1], write)
+    told(b, b.sent(finish), finish)
+    second = told(a, a.sent(finish), finish)
+    value = next((name for name in "AB" if f"{name}'s result" in str((b.look() or {}).get(file.map["value"]))), "")
+    now[0] += 61
+    reopened = told(c, [*c.take()][-1], "acquire")
+    return Takeover(tuple(turns), stale, second, reopened, value)
+
+
+def _going(worker: Hold, file: Requests, taking: Iterator[Told], write: str) -> Iterator[Told | None]:
+    """What the worker does after its grant: all the reads, then nothing for a moment, then its write."""
+    for _ in taking:
+        pass
+    for name in file.reads_before(write):
+        read = worker.do(name)
+        if not expected(file, name, read.item, read.bindings):
+            yield None
+            return
+    yield None
+    yield worker.do(write)

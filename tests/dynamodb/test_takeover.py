@@ -1,0 +1,39 @@
+"""One paused worker tells every broken request file from the good ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencinglab.dynamodb import shelf
+from fencinglab.dynamodb.mock import Mock
+from fencinglab.dynamodb.sending import tables
+from fencinglab.dynamodb.takeover import PAUSES, takeover
+
+STALE = "rejected (newer_token)"
+DONE = "rejected (terminal)"
+# file -> what becomes of A's write, of its finish and of C's acquire, with a pause after the grant, before the write
+EXPECTED = {
+    "broken-unconditional": [("accepted", "accepted", DONE, "A")] * 2,
+    "broken-check-then-write": [("not sent", "not sent", DONE, "B"), ("accepted", "not sent", DONE, "B")],
+    "broken-token-as-text": [("accepted", "accepted", DONE, "A")] * 2,
+    "broken-finish-twice": [(STALE, STALE, "accepted", "B")] * 2,
+    "broken-article-acquire": [(STALE, STALE, "accepted", "B")] * 2,
+    "broken-token-read-after": [("accepted", DONE, DONE, "B"), (STALE, STALE, DONE, "B")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", shelf.names())
+def test_each_file_shows_what_it_lets_through(name):
+    """A good file refuses A and C whatever the pause; each broken one lets something through, and only its own."""
+    file = shelf.find(name)
+    with Mock() as mock:
+        receiver = mock.client()
+        with tables(receiver, file):
+            found = [takeover(receiver, file, pause, f"r-{pause[:3]}") for pause in PAUSES]
+
+    told = [(one.stale_write, one.second_finish, one.reopened, one.value) for one in found]
+    assert told == EXPECTED.get(name, [(STALE, STALE, DONE, "B")] * 2)
+    assert all(
+        turn.worker in "ABC" and turn.decision in ("accepted", "rejected", "not sent") for turn in found[0].turns
+    )
+    assert (name in EXPECTED) is name.startswith("broken-")

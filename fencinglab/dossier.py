@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencinglab import charts, page
+from fencinglab.audit.fit import ENOUGH
 from fencinglab.cells import interval, invariant, mean, percent, seconds
 from fencinglab.simulate.measure import INVARIANTS
 
@@ -19,5 +20,5 @@ def html(review: Mapping[str, Any]) -> str:
         "compare.html.j2", {name: value for name, value in review.items() if name != "command"},
         command_line=review["command"], drawn=page.drawn(charts.tradeoff(review["sweep"])), guards=guards,
         interval=interval, invariant=invariant, mean=mean, percent=percent, seconds=seconds, INVARIANTS=INVARIANTS,
-        ROWS=ROWS, charts=charts,
+        ROWS=ROWS, charts=charts, enough=ENOUGH,
     )  # fmt: skip

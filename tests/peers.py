@@ -55,8 +55,10 @@ class Attempt:
 class Job:
     """One job: the authority, the receiver and the workers as processes."""
 
+    loop: Any = simpy.Environment
+
     def __init__(self, w: Any, fix: Any, luck: Any) -> None:
-        self.env, self.w, self.fix, self.luck = simpy.Environment(), w, fix, luck
+        self.env, self.w, self.fix, self.luck = self.loop(), w, fix, luck
         self.until = self.token = self.highest = self.last = self.tried = self.version = 0
         self.attempts: list[Attempt] = []
         self.idle = dict.fromkeys(range(w.workers), True)

@@ -66,6 +66,8 @@ class Law(NamedTuple):
         """The law as the command line reads it; of an observed one its size and middle."""
         if self.name == "observed":
             return f"{len(self.seen):,} observed, median {duration_text(self.seen[len(self.seen) // 2])}"
+        if self.name == "constant":
+            return duration_text(round(self.scale))
         shape = f",{self.shape:g}" if self.name in _SHAPED else ""
         return f"{self.name}:{duration_text(round(self.scale))}{shape}"
 

@@ -1,0 +1,233 @@
+"""The design review: its rule, its margin, its page and files, and the command line."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from fencinglab import advise, cli, dossier, review, weigh
+from fencinglab.cells import interval, percent
+from fencinglab.errors import UsageError
+from fencinglab.model import shelf
+from fencinglab.simulate.workload import DEFAULT, workload
+
+ROOT = Path(__file__).parents[1]
+LOG = str(ROOT / "data" / "report-generation.jsonl")
+FIXES = ("unfenced", "fenced", "latest-id", "latest-id-terminal")
+
+
+@pytest.fixture(scope="module")
+def found() -> dict:
+    """A small review over a log."""
+    return review.review(review.Asked(fixes=FIXES, jobs=4000, logs=(LOG,), command=("fencinglab", "compare")))
+
+
+def test_the_rule_takes_what_breaks_nothing(found):
+    """What breaks an invariant is set aside with its reason, and of the rest the cheapest with the fewest measures is taken."""
+    advice = found["recommendation"]
+
+    assert advice["fix"] == "latest-id"
+    assert advice["aside"] == {
+        "unfenced": "breaks order, ownership, terminal, final",
+        "fenced": "breaks ownership, terminal",
+    }
+    assert "latest-id-terminal" in advice["because"]
+    assert any("Effects outside" in text for text in advice["uncovered"])
+
+
+def test_the_rule_needs_every_part(found):
+    """A broken invariant that only the simulation saw, unfinished jobs, and a clear difference each change what is taken."""
+    rows = copy.deepcopy(found["fixes"])
+    broken = copy.deepcopy(rows)
+    broken[2]["shares"]["order"]["seen"] = 1
+    unfinished = copy.deepcopy(rows)
+    unfinished[2]["shares"]["unfinished"] |= {"seen": 400, "value": 0.1, "low": 0.09, "high": 0.11}
+    costly = copy.deepcopy(rows)
+    costly[2]["means"]["lost"]["value"] += 5
+    for part in ("value", "low", "high"):
+        costly[2]["against"]["lost"][part] += 5
+
+    assert advise.recommendation(broken)["aside"]["latest-id"] == "breaks order"
+    assert advise.recommendation(unfinished)["aside"]["latest-id"] == "leaves 10 % of the jobs unfinished"
+    assert [advise.recommendation(r)["fix"] for r in (broken, unfinished, costly)] == ["latest-id-terminal"] * 3
+    assert advise.recommendation(rows[:2])["fix"] is None
+
+
+def test_the_log_says_what_a_guard_would_have_changed(found):
+    """The log's one stale write is refused by each fence, with its row, its writer and its line."""
+    what = {one["guard"]: (one["refuses_stale"], one["stale"], one["refuses_good"]) for one in found["log"]["whatif"]}
+    [row] = found["log"]["rows"]["latest"]
+
+    assert (what["unguarded"], what["at-or-above"], what["latest"]) == ((0, 1, 0), (1, 1, 0), (1, 1, 0))
+    assert (row["would"], row["writer"], row["source"].endswith("report-generation.jsonl:8")) == (
+        "refuse",
+        "worker-A",
+        True,
+    )
+
+
+def test_few_observations_are_not_used(found):
+    """A log of a handful of rows gives no law; every parameter says where it comes from, and the page says so."""
+    assert not any(one["used"] for one in found["log"]["times"])
+    assert {one["name"]: one["from"] for one in found["workload"]}["pause"] == "default"
+    assert "Fewer than 20 observations are not used" in dossier.html(found)
+
+
+def test_enough_observations_are_used(tmp_path):
+    """A log with enough grants gives the lease, the pauses and the takeovers; what is said goes before it."""
+    from fencinglab.model.fix import FIXES as ALL
+    from fencinglab.model.replay import replay
+    from fencinglab.narrate import _line
+
+    rows = []
+    for number in range(30):
+        run = replay(shelf.find("report-generation"), ALL["unfenced"])
+        rows += [row | {"resource": f"job-{number}", "lease": f"job-{number}"} for row in run.rows]
+    path = tmp_path / "history.jsonl"
+    path.write_text("".join(map(_line, rows)), encoding="utf-8")
+    seen = review.review(review.Asked(fixes=("unfenced",), jobs=500, logs=(str(path),), said={"takeover": "1s"}))
+    origin = {one["name"]: (one["from"], one["value"]) for one in seen["workload"]}
+
+    assert origin["lease"] == ("log, 60 observed", "1m")
+    assert origin["pause"][0] == "log, 60 observed"
+    assert origin["takeover"] == ("said", "1s")
+
+
+def test_the_margin_is_its_formula():
+    """Lease less skew, drift and longest time in flight; it says that it is no proof, and how many pauses outlast it."""
+    made = workload({"lease": "60s", "skew": "2s", "message": "500ms"})
+    margin = advise.margin(made, drift=0.001)
+
+    assert margin["value"] == pytest.approx(60 - 2 - 0.06 - 0.5, abs=1e-6)
+    assert "It is no proof" in margin["says"]
+    assert margin["beyond"] == pytest.approx(made.pause.survival(margin["value"] * 1e6))
+    assert "at no time" in advise.margin(workload({"lease": "1s", "message": "2s"}))["says"]
+
+
+def test_an_interval_has_its_value():
+    """A share is written with its interval, none with what may be missed, a rare one with a mark."""
+    assert interval({"seen": 243, "value": 0.0243, "low": 0.022, "high": 0.0265}) == "2.43 % (2.2–2.6)"
+    assert interval({"seen": 0, "value": 0, "low": 0, "high": 0.00019}) == "none (up to 0.019 %)"
+    rare = {"value": 2.76e-6, "low": 2.7e-6, "high": 2.8e-6, "fits": True}
+    assert interval({"seen": 0, "value": 0, "low": 0, "high": 1e-4}, rare) == "~0.000276 % (0.00027–0.00028)"
+    assert [percent(p) for p in (0, 1, 0.5, 1e-9)] == ["0", "100", "50", "1.0e-07"]
+
+
+def test_the_screen_is_no_wider_than_a_screen(found):
+    """No line is wider than 100 characters; the number of jobs stands with every table of intervals."""
+    text = weigh.screen(found)
+
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.startswith("By the stated rule: latest-id. Under unfenced ")
+    assert text.count("4,000") >= 3
+
+
+def test_the_page_needs_nothing(found):
+    """The page holds no script and no address; a blank of the adoption card is named."""
+    page = dossier.html(found)
+
+    assert not re.search(r"<script|https?://(?!www\.w3\.org)|<link|<img", page)
+    assert page.count('class="blank"') == len(advise.ADOPTION)
+    assert all(step in page for step, *_ in advise.ROLLOUT)
+
+
+def test_text_of_a_log_cannot_act(found):
+    """A name from the log that is markup stands in the page as text."""
+    hostile = copy.deepcopy(found)
+    hostile["log"]["rows"]["latest"][0]["writer"] = "<script>alert(1)</script>"
+
+    assert "<script" not in dossier.html(hostile)
+
+
+def test_files_are_written_and_the_same_again(tmp_path, monkeypatch, capsys):
+    """--out writes page, JSON and CSV; the same command and seed write the same bytes; the CSV has a row a fix."""
+    monkeypatch.chdir(tmp_path)
+    contents = []
+    for _ in range(2):
+        words = [
+            "compare",
+            "--fix",
+            "unfenced",
+            "--fix",
+            "latest-id",
+            "--jobs",
+            "1000",
+            "--log",
+            LOG,
+            "--out",
+            "out",
+            "--quiet",
+        ]
+        assert cli.main(words) == 0
+        contents.append({path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()})
+    with Path("out/fixes.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    assert contents[0] == contents[1]
+    assert sorted(contents[0]) == ["compare.html", "compare.json", "fixes.csv", "leases.csv", "whatif.csv"]
+    assert [row["fix"] for row in rows] == ["unfenced", "latest-id"]
+    assert json.loads(contents[0]["compare.json"])["schema"] == "fencinglab.compare/1"
+    assert capsys.readouterr().out.count("Written: out/compare.html") == 2
+
+
+WRONG = {
+    "no time": (["--lease", "0s"], "--lease 0s: must be above zero"),
+    "a renewal longer than the lease": (["--lease", "10s", "--renewal", "20s"], "--renewal 20s: must be shorter than the lease (10s)"),
+    "no law": (["--pause", "gamma:1s"], "--pause gamma:1s: `gamma` is no law of chance"),
+    "no mean": (["--pause", "pareto:1s,1"], "--pause pareto:1s,1: a Pareto law of shape 1 has no mean"),
+    "too few jobs": (["--jobs", "100", "--precision", "0.0001"], "--jobs 100: too few for --precision 0.0001"),
+    "no fix": (["--fix", "fence"], "`fence` is no fix; nearest: fenced"),
+    "a map without a log": (["--map", "token=t"], "--map, --order and --terminal say how a log is read; name it with --log"),
+    "no log": (["--log", "missing.jsonl"], "missing.jsonl"),
+    "a hazard": (["--hazard", "crash"], "--hazard and --alert belong to --matrix"),
+    "jobs of a matrix": (["--matrix", "--jobs", "5"], "--matrix simulates nothing and reads no log: leave out --jobs"),
+    "half a worker": (["--matrix", "--workers", "x"], "--workers x: write a whole number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_words_are_one_sentence(words, message, capsys):
+    """What cannot be compared exits with 2 and one sentence that names the parameter and its value."""
+    assert cli.main(["compare", "--quiet", *words]) == 2
+    err = capsys.readouterr().err
+
+    assert (err.startswith("fencinglab: "), err.count("\n")) == (True, 1)
+    assert message in err
+
+
+def test_every_parameter_can_be_said():
+    """The command line has an option for every parameter of a workload, and the review a sentence."""
+    from fencinglab.comparing import PARAMETERS
+
+    assert set(PARAMETERS) == set(review.SAYS) == set(DEFAULT.described())
+
+
+def test_defaults_are_as_the_help_says():
+    """The default that the help names is the default."""
+    from fencinglab.comparing import PARAMETERS
+
+    told = {name: re.search(r"\(default ([^;)]*)", text)[1] for name, text in PARAMETERS.items()}
+    told["renewal"] = "10s"
+    assert workload(told) == DEFAULT
+
+
+def test_a_lease_of_the_sweep_beats_or_is_beaten(found):
+    """A lease length is beaten exactly when another of its fix is better in one of the three and worse in none."""
+    points = found["sweep"]
+
+    assert {point["fix"] for point in points} == {"unfenced", "latest-id"}
+    assert any(point["efficient"] for point in points)
+    for point in points:
+        others = [other for other in points if other["fix"] == point["fix"]]
+        assert point["efficient"] != any(review._dominates(other, point) for other in others)
+
+
+def test_an_unusable_precision_is_refused_before_anything_is_read():
+    """Parameters are judged before a log is read."""
+    with pytest.raises(UsageError, match="--precision"):
+        review.review(review.Asked(jobs=10, precision=1e-9, logs=("missing",)))

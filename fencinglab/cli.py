@@ -107,7 +107,13 @@ def _check_options(verbs: Any) -> None:
         "prints the shortest run that breaks an invariant. Whatever bounds the search is printed with the answer.",
         epilog=EXITS, allow_abbrev=False,
     )  # fmt: skip
-    check.add_argument("--fix", required=True, metavar="NAME", help="the fix; `fencinglab replay` lists them")
+    check.add_argument(
+        "requests", nargs="?", metavar="REQUESTS", help="a request file of your own, or one that comes with fencinglab"
+    )
+    check.add_argument("--fix", metavar="NAME", help="instead: a fix of the model; `fencinglab replay` lists them")
+    check.add_argument("--conditions", action="store_true", help="with REQUESTS: what breaks without each condition")
+    check.add_argument("--optional", action="store_true", help="with REQUESTS: also optional renewals and schedules")
+    check.add_argument("--endpoint-url", metavar="URL", help="with REQUESTS: a DynamoDB of your own, not the mock")
     _bounds(check)
     check.add_argument("--symmetry", action="store_true", help="count states that differ only by worker names once")
     check.add_argument("--max-states", type=int, metavar="N", help="stop there; then nothing holds (default 5,000,000)")
@@ -200,12 +206,14 @@ def _check(options: argparse.Namespace) -> int:
     from fencinglab.explore import hazards, search
     from fencinglab.model import fix
 
-    fail_on = _classes(options.fail_on)
-    model = search.model_of(
-        fix.named(options.fix), options.workers, options.writes, hazards.chosen(options.hazard), options.alert
-    )
-    show = _progress(options.quiet)
+    fail_on, show = _classes(options.fail_on), _progress(options.quiet)
+    chosen = hazards.chosen(options.hazard)
     most = search.MOST_STATES if options.max_states is None else options.max_states
+    if (options.requests is None) == (options.fix is None):
+        raise UsageError("check needs either a request file or --fix NAME, such as `fencinglab check --fix fenced`")
+    if options.requests:
+        return _check_requests(options, chosen, most, fail_on)
+    model = search.model_of(fix.named(options.fix), options.workers, options.writes, chosen, options.alert)
     answer = search.explore(
         model, symmetric=options.symmetry, most=most, progress=lambda states: show(f"{states:,} states")
     )
@@ -216,6 +224,28 @@ def _check(options: argparse.Namespace) -> int:
         print("Written: " + ", ".join(str(path) for path in written))
     sys.stdout.flush()
     return told.exit_code(answer, fail_on)
+
+
+def _check_requests(options: argparse.Namespace, chosen: Any, most: int, fail_on: Sequence[str]) -> int:
+    from fencinglab import output, told
+    from fencinglab.check import check
+    from fencinglab.dynamodb import shelf
+
+    show = _progress(options.quiet)
+    found = check(
+        shelf.find(options.requests), workers=options.workers, hazards=chosen, optional=options.optional,
+        conditions=options.conditions, most=most, endpoint_url=options.endpoint_url, progress=show,
+    )  # fmt: skip
+    show("")
+    sys.stdout.write(told.screen(found.answer, options.show))
+    if found.needed:
+        sys.stdout.write(told.why(found.needed))
+    print(f"The receiver was asked {found.calls:,} different requests.")
+    if options.out:
+        written = output.place(told.contents(found.answer), Path(options.out))
+        print("Written: " + ", ".join(str(path) for path in written))
+    sys.stdout.flush()
+    return told.exit_code(found.answer, fail_on)
 
 
 def _classes(given: str | None) -> tuple[str, ...]:

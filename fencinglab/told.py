@@ -15,6 +15,7 @@ from fencinglab.explore.invariants import ALERTING, INVARIANTS, SOMETIMES
 from fencinglab.explore.run import Counterexample, counterexample, passing
 from fencinglab.explore.search import Answer, Verdict
 from fencinglab.explore.steps import Model
+from fencinglab.explore.walk import Needed
 from fencinglab.inert import inert
 from fencinglab.model.replay import Run, replay
 
@@ -96,7 +97,10 @@ def _says(answer: Answer, verdict: Verdict) -> str:
         case "undecided":
             return "not decided"
         case "not_applicable":
-            return f"not asked: {_SILENT[verdict.invariant]}"
+            silent = (
+                _SILENT if isinstance(answer.model, Model) else dict.fromkeys(_SILENT, "no operation raises an alert")
+            )
+            return f"not asked: {silent[verdict.invariant]}"
     return f"holds in all {answer.states:,} states"
 
 
@@ -174,8 +178,27 @@ def _wrapped(head: str, text: str) -> list[str]:
 # --------------------------------------------------------------------------- files
 
 
+def why(needs: Sequence[Needed]) -> str:
+    """For every condition what breaks without it, or that it is redundant within the bounds."""
+    lines = ["", "Why each condition is there, within the same bounds:"]
+    for operation in dict.fromkeys(need.operation for need in needs):
+        lines.append(f"  {operation}")
+        for need in (one for one in needs if one.operation == operation):
+            lines += _wrapped(f"    {'✕' if need.breaks else '–'} ", f"{need.condition}: {_without(need)}")
+    return "\n".join(lines) + "\n"
+
+
+def _without(need: Needed) -> str:
+    if need.breaks:
+        broken = [f"{INVARIANTS[name].broken} ({_steps(need.answer.of(name))})" for name in need.breaks]
+        return f"without it {'; '.join(broken)}"
+    return f"not decided: {need.answer.stopped}" if need.answer.stopped else "redundant within these bounds"
+
+
 def contents(answer: Answer) -> dict[str, str]:
     """The files of a search by name: check.json, and each counterexample as a timeline and, where it fits, Mermaid."""
+    if not isinstance(answer.model, Model):
+        return {"check.json": json.dumps(data(answer, ()), indent=1, ensure_ascii=False) + "\n"}
     found = [counterexample(answer, v.invariant) for v in answer.verdicts if v.status == "violated"]
     files = {"check.json": json.dumps(data(answer, found), indent=1, ensure_ascii=False) + "\n"}
     for one in found:
@@ -195,9 +218,8 @@ def data(answer: Answer, found: Sequence[Counterexample]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "version": fencinglab.__version__,
-        "fix": model.fix.name,
-        "workers": model.workers,
-        "program": list(model.program),
+        "searched": f"{model.title}: {model.searched}",
+        "workers": len(model.names),
         "hazards": {hazard.name: hazard.times for hazard in model.hazards},
         "headline": headline(answer),
         "exit_code": exit_code(answer),
@@ -208,7 +230,7 @@ def data(answer: Answer, found: Sequence[Counterexample]) -> dict[str, Any]:
             {
                 "name": v.invariant, "class": INVARIANTS[v.invariant].group, "says": INVARIANTS[v.invariant].says,
                 "status": v.status, "length": v.length, "missing": list(v.missing),
-                "counterexample": _run(runs[v.invariant]) if v.invariant in runs else None,
+                "counterexample": _run(runs[v.invariant]) if v.invariant in runs else _requests(model, v),
             }
             for v in answer.verdicts
         ],
@@ -227,6 +249,13 @@ def _run(found: Counterexample) -> dict[str, Any]:
         "mermaid": drawing,
         "not_drawn": why_not,
     }
+
+
+def _requests(team: Any, verdict: Verdict) -> dict[str, Any] | None:
+    """A run of a team's own requests, with the items before and after each step; None where nothing is violated."""
+    if verdict.run is None:
+        return None
+    return {"steps": [one._asdict() for one in walk.walked(team, verdict.run)]}
 
 
 def mermaid(run: Run) -> str:

@@ -51,7 +51,7 @@ FLOORS = (
     ],
     [
         ("report", "screen", "page", "examine", "notebook", "files", "drilled", "cells", "advise", "dossier", "review", "weigh"),
-        ("narrate",), ("told",), ("exercise",), ("compare",)
+        ("narrate",), ("told",), ("check",), ("exercise",), ("compare",)
     ],
     [("drilling", "comparing", "cli")],
 )  # fmt: skip

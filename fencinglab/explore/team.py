@@ -114,6 +114,12 @@ class Team:
         """How many different requests on different items the receiver has been asked."""
         return len(self._known)
 
+    @property
+    def granted(self) -> bool:
+        """Whether any request was ever granted the lease."""
+        grants = {use.operation for use, kind in zip(self.program, self.kinds, strict=True) if kind == "grant"}
+        return any(key[1] in grants and sent.decision == "accepted" for key, sent in self._known.items())
+
     def without(self, operation: str, condition: str) -> Team:
         """The same workers with one condition less; what the receiver was asked before is known to both."""
         one = self.file.operations[operation]

@@ -1,0 +1,67 @@
+"""A check of a team's own requests: the search, with a DynamoDB implementation as its receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from fencinglab.dynamodb import sending
+from fencinglab.dynamodb.mock import Mock, client
+from fencinglab.dynamodb.requests import Requests, begin
+from fencinglab.errors import InputError
+from fencinglab.explore.hazards import Hazard
+from fencinglab.explore.search import Answer, explore
+from fencinglab.explore.team import Team
+from fencinglab.explore.walk import Needed, needed
+
+
+class Check(NamedTuple):
+    """What a search with a team's requests found."""
+
+    answer: Answer
+    calls: int  # different requests on different items that the receiver was asked
+    needed: tuple[Needed, ...]  # for every condition what breaks without it; empty where that was not asked
+
+
+def check(
+    file: Requests,
+    *,
+    workers: int = 2,
+    hazards: Sequence[Hazard] = (),
+    optional: bool = False,
+    conditions: bool = False,
+    most: int,
+    endpoint_url: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Check:
+    """Every order of events over the requests of the file, at the mock or at the receiver of that URL.
+
+    `optional` also tries the optional renewals, schedules and retries. `conditions` searches once more for every
+    condition, without it. A request that DynamoDB would refuse, a file by which nobody can ever be granted anything, or
+    an operation that only it could use and never does is an InputError.
+    """
+    sending.refused(file)
+    with _receiver(endpoint_url) as receiver, sending.tables(receiver, file):
+        team = Team(
+            file, lambda of, items, operation, bound: sending.step(receiver, of, items, operation, bound),
+            begin(file), workers, hazards, optional,
+        )  # fmt: skip
+        answer = explore(
+            team, most=most, progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests")
+        )
+        calls = team.calls
+        if not team.granted:
+            [grant, *_] = file.of_kind("grant")
+            raise InputError(f"{file.name}: nobody can ever acquire: the condition of `{grant}` is never true here")
+        without = needed(team, answer, most, progress) if conditions else ()
+    return Check(answer, calls, tuple(without))
+
+
+@contextmanager
+def _receiver(endpoint_url: str | None) -> Iterator[Any]:
+    if endpoint_url:
+        yield client(endpoint_url)
+        return
+    with Mock() as mock:
+        yield mock.client()

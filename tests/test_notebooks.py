@@ -33,6 +33,7 @@ SECONDS = 60  # to run
 OTHERWISE = {
     "01_paused_worker": {"timeline": "short-pause", "fixes": "unfenced, longer-lease,fenced"},
     "02_tokens_and_acceptance": {"timeline": "old-token-first", "fixes": "fenced,promised,latest"},
+    "04_request_status": {"requests": "late-render", "lease": 3},
     "05_late_render": {"timeline": "late-render-three-workers", "fixes": "unfenced,fenced,current-lease"},
     "06_audit_a_log": {
         "log": "request-status-unfenced.jsonl", "terminal": "SUCCEEDED,FAILED", "rising": "attempt", "redact": True,

@@ -62,7 +62,7 @@ def test_what_if_agrees_with_replay(name):
     assert disagreements(shelf.find(name)) == []
 
 
-@settings(max_examples=10, deadline=None, phases=[Phase.reuse, Phase.generate])
+@settings(max_examples=6, deadline=None, phases=[Phase.reuse, Phase.generate])
 @given(timelines())
 def test_what_if_agrees_with_replay_on_any_timeline(timeline):
     """The same on timelines drawn at random."""

@@ -145,8 +145,8 @@ def _sent(team: Any, verdict: Verdict) -> Iterator[str]:
         yield from _wrapped("The request that did it: ", last.operation)
         for place, (before, after) in enumerate(zip(last.before, last.after, strict=True)):
             if before != after or not place:
-                yield from _wrapped("  item before  ", before or "none")
-                yield from _wrapped("  item after   ", after or "none")
+                yield from _wrapped("  item before  ", walk.item(before))
+                yield from _wrapped("  item after   ", walk.item(after))
     for number, says in enumerate(walk.rescued(team, verdict), 1):
         yield from _wrapped(f"  then, alone, {number:>2}  ", says)
 

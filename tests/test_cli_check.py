@@ -36,7 +36,6 @@ def test_exit_codes(words, code, capsys):
     ("words", "sentence"),
     [
         (["check", "--fix", "fence"], "`fence` is no fix; nearest: fenced"),
-        (["check"], "the following arguments are required: --fix"),
         (["check", "--fix", "fenced", "--workers", "0"], "--workers 0: a search needs 1 to 8"),
         (["check", "--fix", "fenced", "--max-states", "0"], "--max-states 0: a search needs at least 1"),
         (["check", "--fix", "fenced", "--hazard", "crsh"], "--hazard crsh: `crsh` is no hazard; nearest: crash"),

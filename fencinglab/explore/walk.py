@@ -90,11 +90,20 @@ def _changes(before: Items, after: Items) -> Iterator[str]:
                 yield f"{name} {_plain(was.get(name))} → {_plain(now.get(name))}"
 
 
+def item(text: str | None) -> str:
+    """An item in plain words; a number that is stored as text stands in quotes."""
+    if text is None:
+        return "none"
+    return ", ".join(f"{name} {_plain(value)}" for name, value in json.loads(text).items())
+
+
 def _plain(value: dict[str, object] | None) -> str:
     if value is None:
         return "nothing"
-    content = next(iter(value.values()))
-    return " ".join(map(str, content)) if isinstance(content, list) else str(content)
+    [(tag, content)] = value.items()
+    if isinstance(content, list):
+        return f"{{{' '.join(map(str, content))}}}"
+    return f'"{content}"' if tag == "S" and str(content).isdecimal() else str(content)
 
 
 def conditions(team: Team) -> list[tuple[str, str]]:

@@ -1,0 +1,153 @@
+"""A team's own requests are searched like a model: what is sent is real, and the run that does harm is shown."""
+
+from __future__ import annotations
+
+import json
+
+import claims
+import pytest
+
+from fencinglab import cli, told
+from fencinglab.check import check
+from fencinglab.dynamodb import shelf
+from fencinglab.dynamodb.parse import parse
+from fencinglab.errors import InputError, UsageError
+from fencinglab.explore import walk
+from fencinglab.explore.hazards import Hazard
+from fencinglab.explore.search import explore
+from fencinglab.explore.standing import without
+
+
+@pytest.fixture(scope="module")
+def as_text():
+    """The search over the file that compares tokens as text."""
+    return check(shelf.find("broken-token-as-text"), most=100_000)
+
+
+def test_a_broken_file_is_caught_where_its_token_gets_another_digit(as_text):
+    """Tokens as text: the write with 9 is accepted under 10, and the run shows the item before and after."""
+    verdict = as_text.answer.of("ownership")
+    last = walk.walked(as_text.answer.model, verdict.run)[-1]
+
+    assert (verdict.status, verdict.length) == ("violated", 7)
+    assert last.operation == "record_response"
+    assert json.loads(last.before[0])["fencingToken"] == {"N": "10"}
+    assert json.loads(last.after[0])["writtenToken"] == {"S": "9"}
+
+
+def test_it_keeps_its_claims(as_text):
+    """What the file claims to break is broken, what it claims to hold is held."""
+    file = shelf.find("broken-token-as-text")
+
+    assert [*claims.unmet(as_text.answer, file.claims.holds, file.claims.breaks)] == []
+
+
+def test_the_receiver_is_asked_once_for_each_items_and_request(as_text):
+    """A few hundred requests serve thousands of states; searching again asks nothing new."""
+    team = as_text.answer.model
+    again = explore(team)
+
+    assert as_text.answer.states > 4_000
+    assert as_text.calls < 400
+    assert team.calls == as_text.calls
+    assert again[1:] == as_text.answer[1:]
+
+
+def test_it_is_told_in_lines_that_fit(as_text):
+    """The answer begins with its sentence, every step is one, and no line is wider than the screen."""
+    text = told.screen(as_text.answer, ["order", "ownership", "can-finish", "polling-stops"])
+
+    assert text.startswith("Violated: with broken-token-as-text.json a stale write can be accepted, after 7 steps.\n")
+    assert "No run breaks polling-stops: holds in all" in text
+    assert 'writtenToken nothing → "9"' in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= told.WIDTH
+    assert json.loads(told.contents(as_text.answer)["check.json"])["invariants"][1]["counterexample"]["steps"]
+
+
+def test_a_finished_request_is_taken_up_again_by_the_literal_acquire():
+    """The article's acquire does not ask for the status: a finished request is granted again, which is no harm yet."""
+    answer = check(shelf.find("broken-article-acquire"), most=100_000).answer
+
+    assert answer.of("polling-stops").status == "violated"
+    assert [answer.of(name).status for name in ("order", "ownership", "terminal")] == ["holds"] * 3
+
+
+def test_a_condition_is_taken_out_with_what_only_it_used():
+    """Without a condition the rest of the request is as it was; a value that nothing uses any more is gone."""
+    given = {
+        "UpdateExpression": "SET a = :a",
+        "ConditionExpression": "#o = :o AND b = :a",
+        "ExpressionAttributeNames": {"#o": "owner"},
+        "ExpressionAttributeValues": {":a": {"N": "1"}, ":o": {"S": "A"}},
+    }
+
+    assert without(given, "#o = :o") == {
+        "UpdateExpression": "SET a = :a",
+        "ConditionExpression": "b = :a",
+        "ExpressionAttributeValues": {":a": {"N": "1"}},
+    }
+    assert without(without(given, "#o = :o"), "b = :a") == {
+        "UpdateExpression": "SET a = :a",
+        "ExpressionAttributeValues": {":a": {"N": "1"}},
+    }
+    assert without(given, "c = :c") == given
+
+
+def test_why_each_condition_is_there():
+    """With one worker nobody can be stale: a condition on the owner is redundant there, one on the token guards nothing more."""
+    found = check(shelf.find("broken-finish-twice"), workers=1, conditions=True, most=100_000)
+    text = told.why(found.needed)
+
+    assert {need.operation for need in found.needed} == {"acquire", "record_response", "finish"}
+    assert len(found.needed) == len(walk.conditions(found.answer.model))
+    assert "leaseOwner = :worker: redundant within these bounds" in text
+    assert any(need.breaks for need in found.needed)
+    assert "✕ NOT contains(operationsDone, :operation): without it it can be finished twice" in text
+
+
+@pytest.mark.parametrize(
+    ("hazard", "sentence"),
+    [("restore", "--hazard restore: requests can meet crash, lost-reply, clock-skew, release, ttl")],
+)
+def test_a_hazard_that_requests_cannot_meet_is_refused(hazard, sentence):
+    """Some hazards belong to the model alone: they are refused with those that there are."""
+    with pytest.raises(UsageError) as caught:
+        check(shelf.find("broken-unconditional"), hazards=[Hazard(hazard)], most=10)
+
+    assert str(caught.value) == sentence
+
+
+def changed(name, change):
+    """A request file that comes with the package, changed."""
+    raw = json.loads((shelf.FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    change(raw)
+    return parse(json.dumps(raw), f"{name}.json")
+
+
+def test_nobody_can_ever_acquire():
+    """A condition that is never true is found by the search and said in one sentence."""
+
+    def never(raw):
+        raw["operations"]["acquire"]["update-item"]["ConditionExpression"] += " AND attribute_not_exists(requestId)"
+
+    with pytest.raises(InputError, match="nobody can ever acquire: the condition of `acquire` is never true here"):
+        check(changed("broken-unconditional", never), most=1_000)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["check"], "check needs either a request file or --fix NAME"),
+        (["check", "broken-unconditional", "--fix", "fenced"], "check needs either a request file or --fix NAME"),
+        (["check", "no-such-file"], "`no-such-file` is neither a request file that comes with fencinglab nor a file"),
+        (["check", "broken-unconditional", "--workers", "0"], "--workers 0: a search needs 1 to 8"),
+        (["check", "broken-unconditional", "--max-states", "0"], "--max-states 0: a search needs at least 1"),
+    ],
+)
+def test_bad_input_is_one_sentence(words, sentence, capsys):
+    """Exit 2 with the name and what is allowed, and no traceback."""
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+
+    assert sentence in said
+    assert said.count("\n") == 1

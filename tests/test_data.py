@@ -70,7 +70,9 @@ def test_every_rule_holds_somewhere_healthy():
 
 def test_every_log_is_expected_and_small():
     """expected.toml names every log of data/ and nothing else; a log is under 200 KB, all together under 1 MB."""
-    sizes = {path.name: path.stat().st_size for path in DATA.iterdir() if path.is_file() and path.name != "expected.toml"}
+    sizes = {
+        path.name: path.stat().st_size for path in DATA.iterdir() if path.is_file() and path.name != "expected.toml"
+    }
 
     assert {expected["log"] for expected in EXPECTED} == set(sizes) == set(worlds.FILES)
     assert max(sizes.values()) < 200_000

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import tempfile
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fencinglab import files, screen
 from fencinglab.drill.run import Drilled
@@ -69,6 +70,28 @@ def options_of(drilled: Drilled) -> dict[str, str]:
     unknown = [f"{c}={name}" for c, name in file.map.items() if plain(name) not in known[c] and FIELDS[c].stream]
     options = {"terminal": ",".join(file.terminal) or "none"}
     return options | ({"map": ",".join(unknown)} if unknown and drilled.stream else {})
+
+
+def audit(drilled: Drilled) -> dict[str, Any]:
+    """The report of the audit of what a drill left, as `examine.audit_logs` gives it."""
+    with judged(drilled) as one:
+        return one.examination.report
+
+
+def points(drilled: Drilled) -> list[dict[str, Any]]:
+    """A row a scenario with its evidence: how many expectations came true, what was accepted, what refused and why."""
+    rows = []
+    for scenario in drilled.played:
+        checks = [check for check in drilled.checks if check.scenario == scenario.name]
+        lines = [line for line in drilled.log if line["scenario"] == scenario.name]
+        reasons = Counter(line["reason"] for line in lines if line["decision"] == "rejected")
+        rows.append({
+            "scenario": scenario.name, "what happens": scenario.says,
+            "as expected": f"{sum(check.holds for check in checks)} of {len(checks)}",
+            "accepted": sum(line["decision"] == "accepted" for line in lines),
+            "refused": ", ".join(f"{reason} {count}" for reason, count in reasons.most_common()),
+        })  # fmt: skip
+    return rows
 
 
 def report(one: Judged) -> str:

@@ -27,7 +27,7 @@ from fencinglab.errors import InputError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-AT_ONCE = 8  # scenarios
+AT_ONCE = 16  # scenarios
 
 
 class Receiver(NamedTuple):

@@ -216,6 +216,15 @@ def singles(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(request)] if entries is None else [one for entry in entries for one in entry.values()]
 
 
+def conditions(file: Requests) -> list[dict[str, str]]:
+    """A row for each single request of the file: its operation, the kind, and what it asks of the item."""
+    return [
+        {"operation": name, "kind": one.kind, "condition": single.get("ConditionExpression", "")}
+        for name, one in file.operations.items()
+        for single in singles(one.input)
+    ]
+
+
 def key_of(file: Requests, table: str, item: Item) -> Item:
     """The key attributes of an item of this table."""
     schema = next(t["KeySchema"] for t in file.tables if t["TableName"] == table)

@@ -7,11 +7,13 @@ A goes on and writes. B finishes, A finishes too, and when that lease has run ou
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb.hold import Hold, Told
+from fencinglab.dynamodb.mock import Mock
 from fencinglab.dynamodb.requests import Requests, begin, expected, places
+from fencinglab.dynamodb.sending import tables
 
 PAUSES = ("after its grant", "before its write")
 NOT_SENT = "not sent"
@@ -70,6 +72,26 @@ def takeover(client: Any, file: Requests, pause: str, resource: str = "req-8f23"
     now[0] += 61
     reopened = told(c, [*c.take()][-1], "acquire")
     return Takeover(tuple(turns), stale, second, reopened, value)
+
+
+def on_a_mock(file: Requests) -> tuple[Takeover, Takeover]:
+    """The takeover with either pause, on a mock of its own."""
+    with Mock() as mock, tables(mock.client(), file):
+        after, before = (takeover(mock.client(), file, pause, f"item-{n}") for n, pause in enumerate(PAUSES))
+    return after, before
+
+
+def side_by_side(files: Iterable[Requests]) -> list[dict[str, str]]:
+    """What each file lets through, a row for each pause."""
+    return [
+        {
+            "requests": file.name.removesuffix(".json"), "A pauses": pause, "A writes after B": found.stale_write,
+            "A finishes after B": found.second_finish, "C acquires it finished": found.reopened,
+            "result of": found.value,
+        }
+        for file in files
+        for pause, found in zip(PAUSES, on_a_mock(file), strict=True)
+    ]  # fmt: skip
 
 
 def _going(worker: Hold, file: Requests, taking: Iterator[Told], write: str) -> Iterator[Told | None]:

@@ -116,3 +116,11 @@ def test_typed_leaves_typed():
     """A typed value stays; a map with one attribute that is named as no type is a map."""
     assert typed({"N": "1"}) == {"N": "1"}
     assert typed({"n": 1}) == {"M": {"n": {"N": "1"}}}
+
+
+def test_conditions_are_listed():
+    """Every single request has a row, those of a transaction each its own."""
+    rows = requests.conditions(shelf.find("lease-beside-resource"))
+
+    assert [row["operation"] for row in rows].count("finish") == 2
+    assert all("fencingToken = :token" in row["condition"] for row in rows if row["kind"] in ("renew", "release"))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencinglab.dynamodb import shelf
-from fencinglab.dynamodb.mock import Mock
-from fencinglab.dynamodb.sending import tables
-from fencinglab.dynamodb.takeover import PAUSES, takeover
+from fencinglab.dynamodb.takeover import PAUSES, on_a_mock, side_by_side
 
 STALE = "rejected (newer_token)"
 DONE = "rejected (terminal)"
@@ -25,11 +23,7 @@ EXPECTED = {
 @pytest.mark.parametrize("name", shelf.names())
 def test_each_file_shows_what_it_lets_through(name):
     """A good file refuses A and C whatever the pause; each broken one lets something through, and only its own."""
-    file = shelf.find(name)
-    with Mock() as mock:
-        receiver = mock.client()
-        with tables(receiver, file):
-            found = [takeover(receiver, file, pause, f"r-{pause[:3]}") for pause in PAUSES]
+    found = on_a_mock(shelf.find(name))
 
     told = [(one.stale_write, one.second_finish, one.reopened, one.value) for one in found]
     assert told == EXPECTED.get(name, [(STALE, STALE, DONE, "B")] * 2)
@@ -37,3 +31,12 @@ def test_each_file_shows_what_it_lets_through(name):
         turn.worker in "ABC" and turn.decision in ("accepted", "rejected", "not sent") for turn in found[0].turns
     )
     assert (name in EXPECTED) is name.startswith("broken-")
+
+
+def test_side_by_side_is_a_table():
+    """A row for each file and pause, with what became of each of the four that tell."""
+    rows = side_by_side([shelf.find("broken-token-read-after")])
+
+    assert [row["A pauses"] for row in rows] == list(PAUSES)
+    assert [row["A writes after B"] for row in rows] == ["accepted", STALE]
+    assert {row["requests"] for row in rows} == {"broken-token-read-after"}

@@ -33,6 +33,7 @@ SECONDS = 60  # to run
 OTHERWISE = {
     "01_paused_worker": {"timeline": "short-pause", "fixes": "unfenced, longer-lease,fenced"},
     "02_tokens_and_acceptance": {"timeline": "old-token-first", "fixes": "fenced,promised,latest"},
+    "03_every_order": {"fix": "token-floor", "writes": 1, "hazards": "ttl", "requests": "broken-unconditional"},
     "04_request_status": {"requests": "late-render", "lease": 3},
     "05_late_render": {"timeline": "late-render-three-workers", "fixes": "unfenced,fenced,current-lease"},
     "06_audit_a_log": {
@@ -264,7 +265,7 @@ def test_a_foreign_kernel_is_told_what_to_type(name):
     assert f"`python3 lab.py notebooks {name[:2]}`" in last
 
 
-EXERCISED = ("01_paused_worker", "02_tokens_and_acceptance")
+EXERCISED = ("01_paused_worker", "02_tokens_and_acceptance", "03_every_order")
 
 
 @pytest.mark.parametrize("name", EXERCISED)

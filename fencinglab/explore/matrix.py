@@ -19,6 +19,11 @@ class Cell(NamedTuple):
     length: int | None  # steps of the shortest counterexample
     states: int  # that were seen under this fix
 
+    @property
+    def says(self) -> str:
+        """`holds`, or `6 steps` to the harm."""
+        return f"{self.length} step{'s' * (self.length != 1)}" if self.status == "violated" else self.status
+
 
 def cells(
     fixes: Iterable[str] = tuple(FIXES),

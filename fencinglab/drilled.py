@@ -130,7 +130,8 @@ def _headline(one: Judged) -> str:
     if one.drilled.stopped:
         return f"Not decided: {len(one.drilled.stopped)} scenarios on {where} did not come to their end."
     count = len(one.drilled.played)
-    return f"{one.drilled.file.name} on {where}: all that {count} scenarios expect came true."
+    expect = "1 scenario expects" if count == 1 else f"{count} scenarios expect"
+    return f"{one.drilled.file.name} on {where}: all that {expect} came true."
 
 
 def _wrapped(begin: str, text: str) -> list[str]:

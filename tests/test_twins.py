@@ -77,7 +77,12 @@ def test_they_agree_on_dynalite(request):
 
 def test_the_script_compares_thousands():
     """The script runs as many schedules as it is told on every file and says how many messages agreed."""
-    done = subprocess.run([sys.executable, SCRIPT, "--schedules", "2", "--only", "request-status"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--schedules", "2", "--only", "request-status"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("request-status: agree on 2 schedules, ")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from fencinglab.examine import audit_logs
+from fencinglab.examine import audit_logs, examine, request_of
 
 DRILLS = Path(__file__).parents[2] / "data" / "drills"
 
@@ -37,3 +38,13 @@ def test_it_is_small_and_names_nobody(path):
     assert path.stat().st_size < 200_000
     assert set(re.findall(r"arn:aws:\w+:[\w-]*:(\d+):", text)) <= {"123456789012"}
     assert re.findall(r"[\w.+-]+@[\w-]+\.\w+|https?://|\b(?:AKIA|ASIA)\w+|\b\d{1,3}(?:\.\d{1,3}){3}\b", text) == []
+
+
+def test_every_accepted_line_finds_its_record():
+    """Joined by operation, each accepted line of the workers' log is the record of the stream that it reports."""
+    lines = [json.loads(line) for line in (DRILLS / "fenced" / "workers.jsonl").read_text().splitlines()]
+    request = request_of([str(DRILLS / "fenced")], {"terminal": "SUCCEEDED,FAILED"})
+    with examine(request) as done:
+        assert done.log.matched == sum(line["decision"] != "rejected" for line in lines)
+        unordered = done.con.execute("select count(*) from history where decision <> 'rejected' and order_key is null")
+        assert unordered.fetchone() == (0,)

@@ -208,16 +208,16 @@ def _cost(tally: _Tally, tilted: _Tally | None) -> Cost:
     shares = {name: Share(count, tally.jobs, *wilson(count, tally.jobs)) for name, count in tally.counts.items()}
     rare = {}
     if tilted:
-        rare = {
-            name: found
-            for name in WATCHED
-            if shares[name].seen < RARE
-            and tilted.counts[name]
-            and (found := _rare(tilted, name, shares[name])).high - found.low < shares[name].high - shares[name].low
-        }
+        found = {n: _rare(tilted, n, shares[n]) for n in WATCHED if shares[n].seen < RARE and tilted.counts[n]}
+        rare = {name: one for name, one in found.items() if _better(one, shares[name])}
     means = {name: _mean(sums[0], sums[1], tally.jobs) for name, sums in tally.sums.items()}
     against = {name: _mean(sums[2], sums[3], tally.jobs) for name, sums in tally.sums.items()}
     return Cost(tally.fix, shares, means, against, rare, tally.percentile(0.5), tally.percentile(0.95))
+
+
+def _better(rare: Rare, plain: Share) -> bool:
+    """Whether the estimate says more than plain sampling does."""
+    return rare.low > 0 and rare.high - rare.low < plain.high - plain.low
 
 
 def _mean(total: float, squares: float, jobs: int) -> Mean:

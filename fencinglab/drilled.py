@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fencinglab import files, screen
+from fencinglab import files, output, screen
 from fencinglab.drill.run import Drilled
 from fencinglab.errors import InputError
 from fencinglab.examine import Examination, examine, request_of
@@ -39,12 +39,10 @@ def judged(drilled: Drilled, out: Path | None = None, fail_on: str = "") -> Iter
     """The drill and its audit; with `out` the files stay there. Its tables are gone when the block ends."""
     with tempfile.TemporaryDirectory(prefix="fencinglab-drill-") as scratch:
         folder = out or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
         left = contents(drilled)
-        for name, text in left.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
         if not left:
             raise InputError("nothing was written and nothing refused: there is no history to audit")
+        output.place(left, folder)
         options = options_of(drilled) | ({"fail_on": fail_on} if fail_on else {})
         logs = [str(folder / name) for name in left]
         told = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]

@@ -42,7 +42,7 @@ def check(
     an operation that only it could use and never does is an InputError.
     """
     sending.refused(file)
-    with _receiver(endpoint_url) as receiver, sending.tables(receiver, file):
+    with _receiver(endpoint_url) as receiver, sending.tables(receiver, file, streams=False):
         team = Team(
             file, lambda of, items, operation, bound: sending.step(receiver, of, items, operation, bound),
             begin(file), workers, hazards, optional,

@@ -150,12 +150,15 @@ def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[in
 
 
 @contextmanager
-def tables(client: Any, file: Requests) -> Iterator[None]:
-    """The file's tables made at the receiver, with streams, and removed at the end; one that is there is an error."""
+def tables(client: Any, file: Requests, streams: bool = True) -> Iterator[None]:
+    """The file's tables made at the receiver and removed at the end; one that is there is an error.
+
+    Without streams moto does not copy all that ever happened with every transaction that fails.
+    """
     made = []
     try:
         for table in file.tables:
-            _create(client, table, file.name)
+            _create(client, table, file.name, streams)
             made.append(table["TableName"])
         for name in made:
             client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
@@ -253,12 +256,12 @@ def _any(file: Requests, known: Bindings) -> dict[str, Any]:
     return {name: {"N": "1"} for name in replies | names_in(file.token) if "." in name} | made
 
 
-def _create(client: Any, table: dict[str, Any], name: str) -> None:
+def _create(client: Any, table: dict[str, Any], name: str, streams: bool) -> None:
     from botocore.exceptions import BotoCoreError, ClientError
 
-    stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    stream = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
     try:
-        client.create_table(**{"BillingMode": "PAY_PER_REQUEST", "StreamSpecification": stream, **table})
+        client.create_table(**{"BillingMode": "PAY_PER_REQUEST", **(stream if streams else {}), **table})
     except client.exceptions.ResourceInUseException:
         raise InputError(f"{name}: the table {table['TableName']} is there already, and is not touched") from None
     except (BotoCoreError, ClientError) as error:

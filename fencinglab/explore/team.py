@@ -163,7 +163,7 @@ class Team:
         if worker.waiting or worker.copy:
             return False
         return worker.stopped or (
-            worker.place == 0 and self.stands.finished(shared.items) and not self._granted(shared)
+            worker.place == 0 and self.stands.finished(shared.items) and not self._alone(shared, "grant")[0]
         )
 
     def at_rest(self, shared: Shared, past: Past) -> tuple[frozenset[str], frozenset[str]]:
@@ -302,16 +302,6 @@ class Team:
                 return False, tuple(steps)
             worker = self._heard(shared, worker, message, sent)
         return False, tuple(steps)
-
-    def _granted(self, shared: Shared) -> bool:
-        """Whether a worker that asks now, or after every lease has run out, is granted anything."""
-        later = shared._replace(now=self.stands.later(shared.items, shared.now), left=())
-        place = self.kinds.index("grant")
-        for when in (shared._replace(left=()), later):
-            message = next(self._sends(when, Sender(), NAMES[len(self.names)], place)).worker.waiting
-            if self._sent(when.items, self.program[place].operation, dict(message.bindings)).decision == "accepted":
-                return True
-        return False
 
     def _created(self, shared: Shared) -> Shared:
         """The item made anew by the operations that the file names."""

@@ -6,7 +6,7 @@ import pytest
 
 from fencinglab.explore.hazards import HAZARDS, Hazard
 from fencinglab.explore.invariants import ALERTING
-from fencinglab.explore.run import breaks, counterexample, passing
+from fencinglab.explore.run import breaks, counterexample, passing, timeline_of
 from fencinglab.explore.search import explore, model_of
 from fencinglab.explore.steps import ASKED
 from fencinglab.model import timeline
@@ -16,7 +16,7 @@ from fencinglab.model.replay import replay
 
 
 def answer(fix, *, hazards=(), alert="none", writes=2):
-    return explore(model_of(FIXES[fix], 2, writes, [Hazard(name) for name in hazards], alert))
+    return explore(model_of(FIXES[fix], 2, writes, [Hazard(name) for name in hazards], alert), symmetric=bool(hazards))
 
 
 def broken(found):
@@ -24,9 +24,10 @@ def broken(found):
 
 
 def assert_replays(found):
-    for invariant in broken(found):
-        told = counterexample(found, invariant)
-        again = timeline.parse(str(told.timeline), f"{told.timeline.name}.timeline")
+    for verdict in (found.of(name) for name in broken(found)):
+        invariant = verdict.invariant
+        told = timeline_of(found.model, (*verdict.run, *verdict.rescue), "told", "The shortest run")
+        again = timeline.parse(str(told), "told.timeline")
 
         assert breaks(replay(again, found.model.fix), invariant, found.model.program), (invariant, str(again))
 

@@ -31,7 +31,7 @@ class Judged(NamedTuple):
 
     drilled: Drilled
     examination: Examination
-    exit_code: int  # 1 also where an expectation did not come true or an item is not what the history says
+    exit_code: int  # as of an audit; 1 also where an expectation or an item is wrong, 3 where a scenario did not end
 
 
 @contextmanager
@@ -47,8 +47,9 @@ def judged(drilled: Drilled, out: Path | None = None, fail_on: str = "") -> Iter
         logs = [str(folder / name) for name in left]
         told = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         with examine(replace(request_of(logs, options), command=("fencinglab", "audit", *logs, *told))) as done:
-            broken = drilled.unlike or drilled.stopped or [check for check in drilled.checks if not check.holds]
-            yield Judged(drilled, done, 1 if broken else int(done.report["exit_code"]))
+            broken = drilled.unlike or [check for check in drilled.checks if not check.holds]
+            code = int(done.report["exit_code"])
+            yield Judged(drilled, done, 1 if broken else code or (3 if drilled.stopped else 0))
 
 
 def contents(drilled: Drilled) -> dict[str, str]:

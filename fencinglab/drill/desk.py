@@ -116,6 +116,16 @@ class Desk:
         """Wait until a lease that was granted by now, or at that time, has run out."""
         self.wait((time.time() if since is None else since) + self.lease + 1 + MARGIN - time.time())
 
+    def expect_held(self, says: str, player: Player, since: float) -> None:
+        """Expect that a worker is refused, since a lease that was granted at that time still runs.
+
+        Stopped where it does not: then this machine was too slow to tell.
+        """
+        took = player.take()
+        if took and time.time() >= since + self.lease - 1:
+            raise Stopped(f"too slow for a lease of {self.lease} s; give --lease more")
+        self.expect(says, not took)
+
     def wait(self, seconds: float) -> None:
         """Let real time pass; Stopped where the drill's is over."""
         if time.monotonic() + seconds > self.notes.until:

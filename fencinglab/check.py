@@ -31,6 +31,7 @@ def check(
     hazards: Sequence[Hazard] = (),
     optional: bool = False,
     conditions: bool = False,
+    symmetric: bool = False,
     most: int,
     endpoint_url: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
@@ -48,8 +49,9 @@ def check(
             begin(file), workers, hazards, optional,
         )  # fmt: skip
         answer = explore(
-            team, most=most, progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests")
-        )
+            team, symmetric=symmetric, most=most,
+            progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests"),
+        )  # fmt: skip
         calls = team.calls
         if not team.granted:
             [grant, *_] = file.of_kind("grant")

@@ -130,9 +130,7 @@ def _check_options(verbs: Any) -> None:
 def _bounds(verb: Any) -> None:
     """The options that say how large a world is searched."""
     verb.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
-    verb.add_argument(
-        "--writes", type=int, default=2, metavar="W", help="writes of each, the last finishes (default 2)"
-    )
+    verb.add_argument("--writes", type=int, metavar="W", help="writes of each, the last finishes (default 2)")
     comparing.hazards(verb)
 
 
@@ -211,9 +209,17 @@ def _check(options: argparse.Namespace) -> int:
     most = search.MOST_STATES if options.max_states is None else options.max_states
     if (options.requests is None) == (options.fix is None):
         raise UsageError("check needs either a request file or --fix NAME, such as `fencinglab check --fix fenced`")
+    foreign = ("writes", "alert") if options.requests else ("conditions", "optional", "endpoint_url")
+    for name in foreign:
+        if getattr(options, name) not in (None, False, "none"):
+            word = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{word} belongs to {'--fix NAME' if options.requests else 'a request file'}; leave it out"
+            )
     if options.requests:
         return _check_requests(options, chosen, most, fail_on)
-    model = search.model_of(fix.named(options.fix), options.workers, options.writes, chosen, options.alert)
+    writes = 2 if options.writes is None else options.writes
+    model = search.model_of(fix.named(options.fix), options.workers, writes, chosen, options.alert)
     answer = search.explore(
         model, symmetric=options.symmetry, most=most, progress=lambda states: show(f"{states:,} states")
     )
@@ -234,7 +240,8 @@ def _check_requests(options: argparse.Namespace, chosen: Any, most: int, fail_on
     show = _progress(options.quiet)
     found = check(
         shelf.find(options.requests), workers=options.workers, hazards=chosen, optional=options.optional,
-        conditions=options.conditions, most=most, endpoint_url=options.endpoint_url, progress=show,
+        conditions=options.conditions, symmetric=options.symmetry, most=most,
+        endpoint_url=options.endpoint_url, progress=show,
     )  # fmt: skip
     show("")
     sys.stdout.write(told.screen(found.answer, options.show))

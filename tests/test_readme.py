@@ -12,7 +12,9 @@ from fencinglab.model.timeline import parse
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONSOLE = "".join(re.findall(r"```console\n(.*?)```", README, re.DOTALL))
-SHOWN = re.findall(r"^\$ python3 lab\.py ((?:audit|replay|check|compare) .*)\n((?:(?!\$ ).*\n)*)", CONSOLE, re.MULTILINE)
+SHOWN = re.findall(
+    r"^\$ python3 lab\.py ((?:audit|replay|check|compare) .*)\n((?:(?!\$ ).*\n)*)", CONSOLE, re.MULTILINE
+)
 
 
 @pytest.mark.parametrize(("command", "output"), SHOWN)

@@ -31,7 +31,6 @@ def check(
     hazards: Sequence[Hazard] = (),
     optional: bool = False,
     conditions: bool = False,
-    symmetric: bool = False,
     most: int,
     endpoint_url: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
@@ -49,7 +48,7 @@ def check(
             begin(file), workers, hazards, optional,
         )  # fmt: skip
         answer = explore(
-            team, symmetric=symmetric, most=most,
+            team, most=most,
             progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests"),
         )  # fmt: skip
         calls = team.calls

@@ -209,7 +209,7 @@ def _check(options: argparse.Namespace) -> int:
     most = search.MOST_STATES if options.max_states is None else options.max_states
     if (options.requests is None) == (options.fix is None):
         raise UsageError("check needs either a request file or --fix NAME, such as `fencinglab check --fix fenced`")
-    foreign = ("writes", "alert") if options.requests else ("conditions", "optional", "endpoint_url")
+    foreign = ("writes", "alert", "symmetry") if options.requests else ("conditions", "optional", "endpoint_url")
     for name in foreign:
         if getattr(options, name) not in (None, False, "none"):
             word = f"--{name.replace('_', '-')}"
@@ -240,7 +240,7 @@ def _check_requests(options: argparse.Namespace, chosen: Any, most: int, fail_on
     show = _progress(options.quiet)
     found = check(
         shelf.find(options.requests), workers=options.workers, hazards=chosen, optional=options.optional,
-        conditions=options.conditions, symmetric=options.symmetry, most=most,
+        conditions=options.conditions, most=most,
         endpoint_url=options.endpoint_url, progress=show,
     )  # fmt: skip
     show("")

@@ -47,6 +47,7 @@ class Worker(NamedTuple):
     fenced: bool = True
     version: int = 0  # the identity of the state that it knows
     messages: tuple[Message, ...] = ()
+    again: bool = False  # it crashed and started again: others may still know its name
 
 
 class Shared(NamedTuple):
@@ -211,7 +212,7 @@ class Model(NamedTuple):
             act = "acquire early"
         if reply.accepted:
             granted = after._replace(grants=shared.grants + 1)
-            leased = Worker(LEASED, reply.token, granted.grants, fenced=worker.fenced, messages=worker.messages)
+            leased = worker._replace(place=LEASED, token=reply.token, grant=granted.grants)
             yield Move(Step(act, name, grant=granted.grants), granted, leased, Effect("granted", granted.grants))
 
     def _sends(self, shared: Shared, worker: Worker, name: str) -> Move:
@@ -263,7 +264,7 @@ class Model(NamedTuple):
         works = IDLE < worker.place < len(self.program)
         if worker.place != IDLE and (less := self._spent(shared, "crash")):
             flying = tuple(m._replace(old=True) for m in worker.messages if m.copies or m.checked)
-            yield Move(Step("crash", name), less, Worker(fenced=worker.fenced, messages=flying))
+            yield Move(Step("crash", name), less, Worker(fenced=worker.fenced, messages=flying, again=True))
         sent_all = worker.place == len(self.program)
         if sent_all and self._holds(shared, worker, name) and (less := self._spent(shared, "release")):
             after, _ = self._ask(less, Request("release", name, worker.token))

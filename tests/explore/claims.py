@@ -2,8 +2,7 @@
 
     python tests/explore/claims.py [NAME ...] [--workers 2] [--no-hazards]
 
-Without a name all that come with fencinglab, which takes a quarter of an hour. States that differ only by the workers'
-names are counted once. Prints for each search its states, its
+Without a name all that come with fencinglab, which takes a quarter of an hour. Prints for each search its states, its
 requests and its seconds, and each claim that is not met; 1 where there is one.
 """
 
@@ -33,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for hazard in ("", *(() if options.no_hazards else file.claims.hazards)):
             begun = time.process_time()
             found = check(
-                file, workers=options.workers, hazards=chosen([hazard] if hazard else []), symmetric=True, most=MOST_STATES
+                file, workers=options.workers, hazards=chosen([hazard] if hazard else []), most=MOST_STATES
             )  # fmt: skip
             spent = time.process_time() - begun
             print(

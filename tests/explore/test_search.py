@@ -92,6 +92,17 @@ def test_symmetry_changes_no_verdict(fix):
     assert half.states * 2 == whole.states + 1  # all but the first state have a twin
 
 
+@pytest.mark.parametrize("hazard", HAZARDS)
+def test_symmetry_changes_no_verdict_with_a_hazard(hazard):
+    """Nor with two hazards, a crash among them: a worker that crashed is told apart from one that never began."""
+    given = [Hazard(hazard), Hazard("restore" if hazard == "crash" else "crash")]
+    for fix in ("latest-id", "holder-id", "unfenced"):
+        whole, half = (answer(fix, writes=1, hazards=given, symmetric=symmetric) for symmetric in (False, True))
+
+        assert [(*v[:2], v.length) for v in whole.verdicts] == [(*v[:2], v.length) for v in half.verdicts], fix
+        assert half.states < whole.states
+
+
 def test_three_workers_with_symmetry():
     """With three workers a sixth of the states is left: 15,799 of 94,687 under `fenced`."""
     assert answer("fenced", workers=3, symmetric=True).states == 15_799

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_MARKS = {"holds": "●", "empty": "○", "undecided": "?", "not_applicable": "–"}
+from fencinglab.explore.invariants import MARKS
 
 
 def percent(share: float, digits: int = 3) -> str:
@@ -34,7 +34,7 @@ def mean(found: Mapping[str, Any], sign: str = "") -> str:
 def invariant(row: Mapping[str, Any], name: str) -> str:
     """`●`, or `✕ 9` with the steps of the shortest run that breaks it."""
     cell = row["safety"].get(name, {"status": "undecided", "length": None})
-    return f"✕ {cell['length']}" if cell["status"] == "violated" else _MARKS[cell["status"]]
+    return f"✕ {cell['length']}" if cell["status"] == "violated" else MARKS[cell["status"]]
 
 
 def seconds(value: float | None) -> str:

@@ -180,8 +180,7 @@ def _replay(options: argparse.Namespace) -> int:
     sys.stdout.writelines(narrate.conclusion(told) for told in incident.incidents() if told.timeline == timeline)
     if options.out:
         drawn = _drawn(runs)
-        written = output.place({**narrate.contents(runs, companions), **drawn}, Path(options.out))
-        print("Written: " + ", ".join(str(path) for path in written))
+        print(output.written(output.place({**narrate.contents(runs, companions), **drawn}, Path(options.out))))
         if not drawn:
             print("No charts: they need the set-up; type `python3 lab.py --version` once, then this again.")
     sys.stdout.flush()
@@ -226,8 +225,7 @@ def _check(options: argparse.Namespace) -> int:
     show("")
     sys.stdout.write(told.screen(answer, options.show))
     if options.out:
-        written = output.place(told.contents(answer), Path(options.out))
-        print("Written: " + ", ".join(str(path) for path in written))
+        print(output.written(output.place(told.contents(answer), Path(options.out))))
     sys.stdout.flush()
     return told.exit_code(answer, fail_on)
 
@@ -249,8 +247,7 @@ def _check_requests(options: argparse.Namespace, chosen: Any, most: int, fail_on
         sys.stdout.write(told.why(found.needed))
     print(f"The receiver was asked {found.calls:,} different requests.")
     if options.out:
-        written = output.place(told.contents(found.answer), Path(options.out))
-        print("Written: " + ", ".join(str(path) for path in written))
+        print(output.written(output.place(told.contents(found.answer), Path(options.out))))
     sys.stdout.flush()
     return told.exit_code(found.answer, fail_on)
 
@@ -304,7 +301,7 @@ def _save_map(mappings: dict[str, Any], target: str) -> None:
 
 
 def _write(request: Any, done: Any, options: argparse.Namespace, said: dict[str, str]) -> None:
-    from fencinglab import files
+    from fencinglab import files, output
 
     more = {}
     if options.notebook:
@@ -314,8 +311,7 @@ def _write(request: Any, done: Any, options: argparse.Namespace, said: dict[str,
 
         with tempfile.TemporaryDirectory() as work:
             more["audit.ipynb"] = notebook.executed(options.logs, said, Path(work))
-    written = files.write(done, Path(options.out), private=not request.redact, more=more)
-    print("Written: " + ", ".join(str(path) for path in written))
+    print(output.written(files.write(done, Path(options.out), private=not request.redact, more=more)))
 
 
 def _progress(quiet: bool) -> Any:

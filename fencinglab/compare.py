@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import fencinglab
-from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.invariants import INVARIANTS, MARKS
 from fencinglab.explore.matrix import Cell
+from fencinglab.inert import wrapped
 from fencinglab.model import incident
 from fencinglab.output import table
 
-WIDTH = 100
 SCHEMA = "fencinglab.matrix/1"
 COLUMNS = ("fix", "invariant", "status", "length", "states")
 INCIDENT_COLUMNS = ("incident", "title", "fix", "result", "judged", "because")
-_MARKS = {"holds": "●", "empty": "○", "undecided": "?", "not_applicable": "–"}
 _RESULTS = {"prevents": "●", "puts off": "◐", "does not prevent": "✕", "idle": "–"}
 
 
@@ -25,9 +23,9 @@ def matrix(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Ro
     """What `fencinglab compare --matrix` prints. `searched` says within which bounds the cells were computed."""
     shown = [name for name in INVARIANTS if any(c.invariant == name and c.status != "not_applicable" for c in cells)]
     wide, widths = max(len(cell.fix) for cell in cells), {name: max(len(name), 4) for name in shown}
-    lines = [*_wrapped(f"Fixes and invariants; {searched}.")]
+    lines = [*wrapped("", f"Fixes and invariants; {searched}.")]
     lines += [
-        *_wrapped("● holds in every order of events · a number: the steps of the shortest run that breaks it"),
+        *wrapped("", "● holds in every order of events · a number: the steps of the shortest run that breaks it"),
         "",
     ]
     lines.append(f"{'':<{wide}}  " + "  ".join(f"{name:>{widths[name]}}" for name in shown) + f"  {'states':>9}")
@@ -37,7 +35,7 @@ def matrix(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Ro
         lines.append(f"{fix:<{wide}}  {told}  {row[shown[0]].states:>9,}")
     if incidents:
         lines += ["", *_incidents(incidents)]
-    lines += ["", *_wrapped("`fencinglab check --fix NAME` shows the shortest runs under one of them.")]
+    lines += ["", *wrapped("", "`fencinglab check --fix NAME` shows the shortest runs under one of them.")]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -49,7 +47,7 @@ def _by_fix(cells: Iterable[Cell]) -> dict[str, dict[str, Cell]]:
 
 
 def _cell(cell: Cell) -> str:
-    return f"✕ {cell.length}" if cell.status == "violated" else _MARKS[cell.status]
+    return f"✕ {cell.length}" if cell.status == "violated" else MARKS[cell.status]
 
 
 def _incidents(rows: Sequence[incident.Row]) -> Iterator[str]:
@@ -58,17 +56,13 @@ def _incidents(rows: Sequence[incident.Row]) -> Iterator[str]:
     numbers = [name.split("-")[0] for name in dict.fromkeys(row.incident for row in rows)]
     legend = ", ".join(f"{mark} {incident.RESULTS[result]}" for result, mark in _RESULTS.items())
     count = f"{len(numbers)} public incidents ({numbers[0]} to {numbers[-1]})"
-    yield from _wrapped(f"The same fixes on {count}, replayed: {legend}.")
+    yield from wrapped("", f"The same fixes on {count}, replayed: {legend}.")
     yield ""
     wide = max(map(len, fixes))
     yield f"{'':<{wide}}  " + " ".join(number.removeprefix("C") for number in numbers) + "   ●"
     for fix in fixes:
         of = [row.result for row in rows if row.fix == fix]
         yield f"{fix:<{wide}}  " + " ".join(f"{_RESULTS[r]:>2}" for r in of) + f"  {of.count('prevents'):>2}"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
 def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row] = ()) -> dict[str, Any]:

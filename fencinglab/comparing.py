@@ -9,24 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from fencinglab.errors import UsageError
+from fencinglab.simulate.terms import LAWS, SAYS
 
-PARAMETERS = {  # of a workload, see fencinglab/simulate/workload.py
-    "lease": "how long a lease lasts (default 30s)",
-    "renewal": "how often a running worker renews, where the fix renews (default a third of the lease)",
-    "pause": "law: how long a worker stands still in an attempt (default lognormal:200ms,2)",
-    "work": "law: processing time of an attempt (default lognormal:10s,0.5)",
-    "message": "law: time of a write on its way (default exponential:20ms)",
-    "takeover": "law: from the end of a lease until somebody asks for it (default exponential:2s)",
-    "gap": "from a look at the lease to the write after it (default 10ms)",
-    "step": "between check and write of a receiver in two steps (default 5ms)",
-    "skew": "how far two clocks may differ (default 0s)",
-    "crash": "share of attempts that crash (default 0.001)",
-    "restart": "from a crash until the worker runs again (default 60s)",
-    "repeat": "share of writes that arrive twice (default 0.01)",
-    "workers": "how many workers (default 3; 2 with --matrix)",
-    "writes": "writes of an attempt, the last finishes the job (default 2)",
-    "attempts": "after so many a job is given up (default 30)",
-}
+_DEFAULTS = {  # of the workload in fencinglab/simulate/workload.py, and what else they depend on
+    "lease": "30s", "renewal": "a third of the lease", "pause": "lognormal:200ms,2", "work": "lognormal:10s,0.5",
+    "message": "exponential:20ms", "takeover": "exponential:2s", "gap": "10ms", "step": "5ms", "skew": "0s",
+    "crash": "0.001", "restart": "60s", "repeat": "0.01", "workers": "3; 2 with --matrix", "writes": "2",
+    "attempts": "30",
+}  # fmt: skip
+PARAMETERS = {name: f"{'law: ' * (name in LAWS)}{says} (default {_DEFAULTS[name]})" for name, says in SAYS.items()}
 
 
 def add(verbs: Any) -> None:
@@ -97,8 +88,7 @@ def _matrix(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     tried = incident.rows(fixes=fixes)
     sys.stdout.write(compare.matrix(cells, searched, tried))
     if options.out:
-        written = output.place(compare.contents(cells, searched, tried), Path(options.out))
-        print("Written: " + ", ".join(str(path) for path in written))
+        print(output.written(output.place(compare.contents(cells, searched, tried), Path(options.out))))
     sys.stdout.flush()
     return 0
 
@@ -129,7 +119,6 @@ def _review(options: argparse.Namespace, words: Sequence[str], show: Callable[[s
     show("")
     sys.stdout.write(weigh.screen(found))
     if options.out:
-        written = output.place(weigh.contents(found), Path(options.out))
-        print("Written: " + ", ".join(str(path) for path in written))
+        print(output.written(output.place(weigh.contents(found), Path(options.out))))
     sys.stdout.flush()
     return 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +19,9 @@ from fencinglab import files, output, screen
 from fencinglab.drill.run import Drilled
 from fencinglab.errors import InputError
 from fencinglab.examine import Examination, examine, request_of
+from fencinglab.inert import wrapped
 from fencinglab.logs.mapping import FIELDS, plain
 
-WIDTH = 100
 STREAM, LOG = "stream.jsonl", "workers.jsonl"
 
 
@@ -134,9 +133,7 @@ def _headline(one: Judged) -> str:
 
 
 def _wrapped(begin: str, text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=begin + " " * bool(begin.strip()), subsequent_indent=" " * 35) or [
-        begin
-    ]
+    return wrapped(begin + " " * bool(begin.strip()), text, 35) or [begin]
 
 
 def write(one: Judged, out: Path) -> list[Path]:

@@ -48,7 +48,7 @@ def add(verbs: Any, exits: str) -> None:
 
 def drill(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     """Run the drill that the options ask for and print its report; the exit code."""
-    from fencinglab import drilled
+    from fencinglab import drilled, output
     from fencinglab.drill import run, scenarios
     from fencinglab.dynamodb import sending, shelf
 
@@ -76,6 +76,6 @@ def drill(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     with drilled.judged(played, out, options.fail_on or "") as judged:
         sys.stdout.write(drilled.report(judged))
         if out:
-            print("Written: " + ", ".join(str(path) for path in drilled.write(judged, out)))
+            print(output.written(drilled.write(judged, out)))
         sys.stdout.flush()
         return judged.exit_code

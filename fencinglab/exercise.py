@@ -6,11 +6,10 @@ Nothing is compared with a stored solution: the answer is replayed.
 from __future__ import annotations
 
 import difflib
-import textwrap
 from collections.abc import Iterator, Mapping
 
 from fencinglab.errors import InputError
-from fencinglab.inert import inert
+from fencinglab.inert import inert, wrapped
 from fencinglab.model.event import MUTATIONS
 from fencinglab.model.fix import Fix
 from fencinglab.model.harm import unsafe
@@ -127,4 +126,4 @@ def _listed(steps: Mapping[str, Step]) -> str:
 
 def _wrapped(line: str) -> str:
     """The line in lines that fit a screen."""
-    return textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrapped("", line, 2))

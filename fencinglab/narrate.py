@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 import fencinglab
-from fencinglab.inert import inert
+from fencinglab.inert import wrapped
 from fencinglab.model import shelf
 from fencinglab.model.facts import end, facts
 from fencinglab.model.fix import FIXES
@@ -20,7 +19,6 @@ from fencinglab.model.replay import Run, Step
 from fencinglab.model.rows import Row, clock
 from fencinglab.output import table
 
-WIDTH = 100
 SCHEMA = "fencinglab.replay/1"
 DEFAULT = ("unfenced", "fenced")  # where the timeline names no fixes
 _TRACE = ("timeline", "fix", "line", "second", "time", "event", "says", "decision", "token", "harm")
@@ -38,19 +36,19 @@ def story(runs: Sequence[Run], companions: Sequence[Run] = ()) -> str:
 
 def _header(runs: Sequence[Run]) -> list[str]:
     timeline = runs[0].timeline
-    lines = _wrapped(f"{timeline.name}: ", timeline.title)
+    lines = wrapped(f"{timeline.name}: ", timeline.title)
     if timeline.shows:
-        lines += _wrapped("Look for this: ", f"{timeline.shows}.")
+        lines += wrapped("Look for this: ", f"{timeline.shows}.")
     lengths = [f"{timeline.lease_length * run.fix.times} s under {run.fix.name}" for run in runs if run.fix.times > 1]
     length = ", ".join([f"{timeline.lease_length} s", *lengths])
-    lines += _wrapped("", f"The first token is {timeline.first_token}; a lease lasts {length}.")
+    lines += wrapped("", f"The first token is {timeline.first_token}; a lease lasts {length}.")
     if timeline.in_place:
         there = "nothing" if timeline.in_place == "unfenced" else timeline.in_place
-        lines += _wrapped("In place was ", f"{there}; each fix is tried beside it.")
+        lines += wrapped("In place was ", f"{there}; each fix is tried beside it.")
     if timeline.assumed:
-        lines += _wrapped("Assumed: ", f"{timeline.assumed}.")
+        lines += wrapped("Assumed: ", f"{timeline.assumed}.")
     for number, address in enumerate(timeline.sources):
-        lines += _wrapped(f"{'' if number else 'Told at:':<9}", address)
+        lines += wrapped(f"{'' if number else 'Told at:':<9}", address)
     return lines
 
 
@@ -83,15 +81,15 @@ def _event(first: Step, wide: int, groups: dict[tuple[str, str], list[tuple[Run,
         [(mark, _, says)] = told
         says += " under each fix" if says.endswith((": accepted", ": rejected")) else ""
         if len(str(first.event)) <= wide:
-            return _wrapped(f"{clock(first.at):>7}  {first.event!s:<{wide}} {mark} ", says)
-        return [f"{clock(first.at):>7}  {first.event}", *_wrapped(f"{'':9}{mark} ", says)]
+            return wrapped(f"{clock(first.at):>7}  {first.event!s:<{wide}} {mark} ", says)
+        return [f"{clock(first.at):>7}  {first.event}", *wrapped(f"{'':9}{mark} ", says)]
     names = _names([[run.fix.name for run, _ in members] for _, members, _ in told])
     label = max(map(len, names))
     lines = [f"{clock(first.at):>7}  {first.event}"]
     for (mark, members, says), name in zip(told, names, strict=True):
         at = members[0][1].at
         head = f"{clock(at) if at != first.at else '':>7}  {mark} "
-        lines += _wrapped(f"{head}{name:<{label}}  ", says) if label <= 24 else _wrapped(head, f"{says} [{name}]")
+        lines += wrapped(f"{head}{name:<{label}}  ", says) if label <= 24 else wrapped(head, f"{says} [{name}]")
     return lines
 
 
@@ -109,7 +107,7 @@ def _names(groups: Sequence[Sequence[str]]) -> list[str]:
 def _verdicts(runs: Sequence[Run]) -> list[str]:
     """A line a fix: the harm that was done, or why none was."""
     idle = not any(map(stale_attempts, runs))
-    lines = _wrapped("", f"No stale write is attempted here: {why_idle(runs[0])}.") if idle else []
+    lines = wrapped("", f"No stale write is attempted here: {why_idle(runs[0])}.") if idle else []
     wide = max(len(run.fix.name) for run in runs)
     for run in runs:
         found = _shown(harms(run))
@@ -117,7 +115,7 @@ def _verdicts(runs: Sequence[Run]) -> list[str]:
         other = [f"{harm.group}: {harm.says} ({_places(harm)})" for harm in found if harm.group != "unsafe"]
         quiet = "" if idle or stale_attempts(run) else f": {why_idle(run)}"
         told = "; ".join([*(worst or [f"nothing unsafe{quiet}"]), *other])
-        lines += _wrapped(f"{run.fix.name:<{wide}}  {'✕' if worst else '●'} ", told)
+        lines += wrapped(f"{run.fix.name:<{wide}}  {'✕' if worst else '●'} ", told)
     return lines
 
 
@@ -129,15 +127,6 @@ def _shown(found: Sequence[Harm]) -> list[Harm]:
 
 def _places(harm: Harm) -> str:
     return f"line{'s' * (len(harm.lines) > 1)} {', '.join(map(str, harm.lines))}"
-
-
-def _wrapped(head: str, text: str) -> list[str]:
-    """The text after the head, its further lines below its first, no line wider than the screen."""
-    inside = inert(text, 2_000)
-    return textwrap.wrap(
-        inside, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
 
 
 def turns(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -166,16 +155,16 @@ def conclusion(of: Incident) -> str:
         names = [row.fix for row in tried if row.result == result]
         told = "every fix" if len(names) == len(tried) else ", ".join(names)
         told += f" ({says})" if result in ("puts off", "idle") else ""
-        lines += _wrapped(f"  {result:<16}  ", told) if names else []
+        lines += wrapped(f"  {result:<16}  ", told) if names else []
     because = [(row.fix, row.because) for row in tried if row.because]
     if "verdict" in of.because:
         because.insert(0, (f"{of.judged}, not {of.verdict}", of.because["verdict"]))
     if because:
         lines.append("Readers of the reports expected otherwise:")
     for what, why in because:
-        lines += _wrapped(f"  {what}: ", why)
-    lines += _wrapped("No such log shows: ", of.not_seen) if of.not_seen else []
-    lines += _wrapped("Also proposed: ", of.beyond) if of.beyond else []
+        lines += wrapped(f"  {what}: ", why)
+    lines += wrapped("No such log shows: ", of.not_seen) if of.not_seen else []
+    lines += wrapped("Also proposed: ", of.beyond) if of.beyond else []
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -188,22 +177,22 @@ def listing() -> str:
     lines += ["", "Fixes (--fix NAME, as often as you like):"]
     wide = max(map(len, FIXES))
     for fix in FIXES.values():
-        lines += _wrapped(f"  {fix.name:<{wide}}  ", fix.improves)
-        lines += _wrapped(f"  {'':<{wide}}  but ", f"{fix.leaves[0].lower()}{fix.leaves[1:]}")
+        lines += wrapped(f"  {fix.name:<{wide}}  ", fix.improves)
+        lines += wrapped(f"  {'':<{wide}}  but ", f"{fix.leaves[0].lower()}{fix.leaves[1:]}")
     lines += [
         "",
         "Four fixes that are often proposed, each on a timeline that it improves and on one that it does not:",
     ]
     for row in proposals():
-        lines += _wrapped(f"  {row.fix:<{wide}}  ● {row.improved_by}: ", row.improves)
-        lines += _wrapped(f"  {'':<{wide}}  ✕ {row.exposed_by}: ", f"even so, {row.still}.")
+        lines += wrapped(f"  {row.fix:<{wide}}  ● {row.improved_by}: ", row.improves)
+        lines += wrapped(f"  {'':<{wide}}  ✕ {row.exposed_by}: ", f"even so, {row.still}.")
     return "\n".join(lines) + "\n"
 
 
 def _titles(names: Sequence[str]) -> list[str]:
     """A line for each timeline of the shelf."""
     wide = max(map(len, names))
-    return [line for name in names for line in _wrapped(f"  {name:<{wide}}  ", shelf.find(name).title)]
+    return [line for name in names for line in wrapped(f"  {name:<{wide}}  ", shelf.find(name).title)]
 
 
 def contents(runs: Sequence[Run], companions: Sequence[Run] = ()) -> dict[str, str | Iterable[str]]:

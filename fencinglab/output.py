@@ -46,6 +46,11 @@ def place(contents: Mapping[str, bytes | str | Iterable[str]], out: Path) -> lis
     return [out / name for name in contents]
 
 
+def written(paths: Iterable[Path]) -> str:
+    """The line of a screen that names the files."""
+    return "Written: " + ", ".join(str(path) for path in paths)
+
+
 def table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The lines of a CSV file of the rows, whose values are texts, numbers or None."""
     yield _line(columns)

@@ -21,7 +21,8 @@ from fencinglab.model.fix import Fix, named
 from fencinglab.report import plain
 from fencinglab.simulate import laws, measure
 from fencinglab.simulate.measure import Cost
-from fencinglab.simulate.workload import COUNTS, DEFAULT, LAWS, TIMES, Workload, checked, workload
+from fencinglab.simulate.terms import LAWS, SAYS
+from fencinglab.simulate.workload import COUNTS, DEFAULT, TIMES, Workload, checked, workload
 
 SCHEMA = "fencinglab.compare/1"
 FIXES = (
@@ -32,23 +33,6 @@ JOBS = 100_000
 SHOWN = 20  # rows a guard
 TIMES_LEASE = (0.25, 0.5, 1, 2, 4, 8)  # lease lengths that are tried, as multiples of the one in question
 SWEPT = 10  # a tenth of the jobs for each of them
-SAYS = {
-    "lease": "how long a lease lasts",
-    "renewal": "how often a running worker renews, where the fix renews",
-    "pause": "how long a worker stands still in an attempt",
-    "work": "processing time of an attempt",
-    "message": "time of a write on its way",
-    "takeover": "from the end of a lease until somebody asks for it",
-    "gap": "from a look at the lease to the write after it",
-    "step": "between check and write of a receiver in two steps",
-    "skew": "how far two clocks may differ",
-    "crash": "share of attempts that crash",
-    "restart": "from a crash until the worker runs again",
-    "repeat": "share of writes that arrive twice",
-    "workers": "workers",
-    "writes": "writes of an attempt; the last finishes the job",
-    "attempts": "attempts after which a job is given up",
-}
 
 
 @dataclass(frozen=True)

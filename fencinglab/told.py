@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -11,15 +10,14 @@ import fencinglab
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore import walk
 from fencinglab.explore.hazards import HAZARDS
-from fencinglab.explore.invariants import ALERTING, INVARIANTS, SOMETIMES
+from fencinglab.explore.invariants import ALERTING, INVARIANTS, MARKS, SOMETIMES
 from fencinglab.explore.run import Counterexample, counterexample, passing
 from fencinglab.explore.search import Answer, Verdict
 from fencinglab.explore.steps import Model
 from fencinglab.explore.walk import Needed
-from fencinglab.inert import inert
+from fencinglab.inert import wrapped
 from fencinglab.model.replay import Run, replay
 
-WIDTH = 100
 SCHEMA = "fencinglab.check/1"
 MOST_ARROWS, MOST_WORKERS = 40, 4  # of a drawing that can still be read
 PASSING = "passing"  # what --show takes beside the invariants
@@ -27,7 +25,6 @@ _SILENT = {
     **dict.fromkeys(ALERTING, "no alert is raised (--alert)"),
     "polling-stops": "in this model nobody is granted a finished job",
 }
-_MARKS = {"holds": "●", "violated": "✕", "empty": "○", "undecided": "?", "not_applicable": "–"}
 
 
 def exit_code(answer: Answer, fail_on: Collection[str] = ()) -> int:
@@ -43,7 +40,7 @@ def screen(answer: Answer, show: Sequence[str] = ()) -> str:
 
     Without `show` that is the shortest run that breaks an unsafe invariant. `show` are invariants, or `passing`.
     """
-    lines = [*_wrapped("", headline(answer)), "", *_bounds(answer), "", *_verdicts(answer)]
+    lines = [*wrapped("", headline(answer)), "", *_bounds(answer), "", *_verdicts(answer)]
     for name in show or _worst(answer):
         lines += ["", *(_passing(answer) if name == PASSING else _shown(answer, name))]
     return "\n".join(lines) + "\n"
@@ -70,21 +67,21 @@ def _steps(verdict: Verdict) -> str:
 
 def _bounds(answer: Answer) -> Iterator[str]:
     model = answer.model
-    yield from _wrapped("searched    ", f"{model.searched}; {answer.states:,} states")
-    yield from _wrapped("always      ", model.always)
-    yield from _wrapped("hazards on  ", ", ".join(map(str, model.hazards)) or "none")
+    yield from wrapped("searched    ", f"{model.searched}; {answer.states:,} states")
+    yield from wrapped("always      ", model.always)
+    yield from wrapped("hazards on  ", ", ".join(map(str, model.hazards)) or "none")
     off = [name for name in HAZARDS if name not in {hazard.name for hazard in model.hazards}]
-    yield from _wrapped("        off ", ", ".join(off) or "none")
+    yield from wrapped("        off ", ", ".join(off) or "none")
     if answer.stopped:
-        yield from _wrapped("bound       ", answer.stopped)
+        yield from wrapped("bound       ", answer.stopped)
 
 
 def _verdicts(answer: Answer) -> Iterator[str]:
     wide = max(len(name) for name in INVARIANTS)
     for verdict in answer.verdicts:
         invariant = INVARIANTS[verdict.invariant]
-        head = f"{_MARKS[verdict.status]} {verdict.invariant:<{wide}}  {invariant.group:<6}  "
-        yield from _wrapped(head, f"{invariant.says}: {_says(answer, verdict)}")
+        head = f"{MARKS[verdict.status]} {verdict.invariant:<{wide}}  {invariant.group:<6}  "
+        yield from wrapped(head, f"{invariant.says}: {_says(answer, verdict)}")
 
 
 def _says(answer: Answer, verdict: Verdict) -> str:
@@ -115,7 +112,7 @@ def _shown(answer: Answer, name: str) -> Iterator[str]:
         raise UsageError(f"--show {name}: is none of {', '.join((*INVARIANTS, PASSING))}")
     verdict = answer.of(name)
     if verdict.run is None:
-        yield from _wrapped("", f"No run breaks {name}: {_says(answer, verdict)}.")
+        yield from wrapped("", f"No run breaks {name}: {_says(answer, verdict)}.")
         return
     if isinstance(answer.model, Model):
         yield from _example(answer, name, verdict)
@@ -125,37 +122,37 @@ def _shown(answer: Answer, name: str) -> Iterator[str]:
 
 def _example(answer: Answer, name: str, verdict: Verdict) -> Iterator[str]:
     found = counterexample(answer, name)
-    yield from _wrapped("", f"{found.timeline.title}, {_steps(verdict)}")
+    yield from wrapped("", f"{found.timeline.title}, {_steps(verdict)}")
     if verdict.rescue:
-        yield from _wrapped("", "The last of it is an attempt that nobody disturbs, and it does not finish the job.")
+        yield from wrapped("", "The last of it is an attempt that nobody disturbs, and it does not finish the job.")
     yield from _told(found.run, found.lost_at)
     if not found.lost_at:
-        yield from _wrapped("", "No fix helps here, whenever it takes over.")
+        yield from wrapped("", "No fix helps here, whenever it takes over.")
 
 
 def _sent(team: Any, verdict: Verdict) -> Iterator[str]:
     """A run of a team's own requests: what was sent, what was decided, and what that changed."""
     broken = INVARIANTS[verdict.invariant].broken
-    yield from _wrapped("", f"{team.title.capitalize()} {broken}: the shortest run, {_steps(verdict)}")
+    yield from wrapped("", f"{team.title.capitalize()} {broken}: the shortest run, {_steps(verdict)}")
     happened = walk.walked(team, verdict.run or ())
     for number, one in enumerate(happened, 1):
-        yield from _wrapped(f"  {number:>2}  ", one.says)
+        yield from wrapped(f"  {number:>2}  ", one.says)
     if happened and happened[-1].operation:
         last = happened[-1]
-        yield from _wrapped("The request that did it: ", last.operation)
+        yield from wrapped("The request that did it: ", last.operation)
         for place, (before, after) in enumerate(zip(last.before, last.after, strict=True)):
             if before != after or not place:
-                yield from _wrapped("  item before  ", walk.item(before))
-                yield from _wrapped("  item after   ", walk.item(after))
+                yield from wrapped("  item before  ", walk.item(before), cut=True)
+                yield from wrapped("  item after   ", walk.item(after), cut=True)
     for number, says in enumerate(walk.rescued(team, verdict), 1):
-        yield from _wrapped(f"  then, alone, {number:>2}  ", says)
+        yield from wrapped(f"  then, alone, {number:>2}  ", says)
 
 
 def _passing(answer: Answer) -> Iterator[str]:
     for number, (name, timeline) in enumerate(passing(answer)):
         if number:
             yield ""
-        yield from _wrapped("", f"A run that does nothing unsafe, and {SOMETIMES[name]}")
+        yield from wrapped("", f"A run that does nothing unsafe, and {SOMETIMES[name]}")
         yield from _told(replay(timeline, answer.model.fix))
 
 
@@ -164,15 +161,9 @@ def _told(run: Run, lost_at: int = 0) -> Iterator[str]:
     wide = max(len(str(step.event)) for step in run.steps)
     for number, step in enumerate(run.steps, 1):
         mark = "▸" if step.event.line == lost_at else " "
-        yield from _wrapped(f"{mark} {number:>2}  {step.event!s:<{wide}}  ", step.says)
+        yield from wrapped(f"{mark} {number:>2}  {step.event!s:<{wide}}  ", step.says)
     if lost_at:
         yield "▸ from here on every fix comes too late"
-
-
-def _wrapped(head: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        inert(text, 2_000), WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
-    )
 
 
 # --------------------------------------------------------------------------- files
@@ -184,7 +175,7 @@ def why(needs: Sequence[Needed]) -> str:
     for operation in dict.fromkeys(need.operation for need in needs):
         lines.append(f"  {operation}")
         for need in (one for one in needs if one.operation == operation):
-            lines += _wrapped(f"    {'✕' if need.breaks else '–'} ", f"{need.condition}: {_without(need)}")
+            lines += wrapped(f"    {'✕' if need.breaks else '–'} ", f"{need.condition}: {_without(need)}")
     return "\n".join(lines) + "\n"
 
 

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencinglab import dossier
 from fencinglab.cells import interval, invariant, mean, percent, seconds
-from fencinglab.inert import inert
+from fencinglab.inert import inert, wrapped
 from fencinglab.output import table
 from fencinglab.simulate.measure import INVARIANTS
-
-WIDTH = 100
 
 
 def screen(review: Mapping[str, Any]) -> str:
     """What `fencinglab compare` prints: the sentence, two tables of fixes, the log, what follows from the rule."""
     parts = [
-        _wrapped("", review["headline"]), _harm(review), _cost(review), _whatif(review), _advice(review),
+        wrapped("", review["headline"]), _harm(review), _cost(review), _whatif(review), _advice(review),
         _sweep(review),
-        _wrapped("Safe margin: ", f"{review['margin']['value']:.2f} s. {review['margin']['says']}"), _basis(review),
+        wrapped("Safe margin: ", f"{review['margin']['value']:.2f} s. {review['margin']['says']}"), _basis(review),
     ]  # fmt: skip
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
-
-
-def _wrapped(head: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        inert(text, 2_000), WIDTH, initial_indent=head, subsequent_indent=" " * min(len(head), 15),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -45,7 +35,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _harm(review: Mapping[str, Any]) -> list[str]:
-    says = _wrapped(
+    says = wrapped(
         "",
         "Every order of events of two workers: ● holds, ✕ the steps of the shortest run that breaks it. Beside it the "
         f"share of {review['jobs']:,} simulated jobs, with its interval at 95 %.",
@@ -60,7 +50,7 @@ def _harm(review: Mapping[str, Any]) -> list[str]:
 
 def _cost(review: Mapping[str, Any]) -> list[str]:
     first = review["fixes"][0]["fix"]
-    says = _wrapped(
+    says = wrapped(
         "",
         f"Cost, of the same {review['jobs']:,} jobs: the time by which half and 95 % are finished; how many were "
         "reassigned, and needlessly; dead and wasted time together, and how much more or less than under "
@@ -86,7 +76,7 @@ def _whatif(review: Mapping[str, Any]) -> list[str]:
          f"{one['admits_refused']:,}", f"{one['open']:,}"]
         for one in log["whatif"] if one["guard"] in guards
     ]  # fmt: skip
-    says = _wrapped("", f"On the log, each guard over its own order. The audit says: {log['headline']}")
+    says = wrapped("", f"On the log, each guard over its own order. The audit says: {log['headline']}")
     heads = ["guard", "refuses stale writes", "refuses good ones", "accepts refused ones", "cannot be told"]
     return [*says, *_table(heads, rows), *_good(log, guards)]
 
@@ -99,16 +89,16 @@ def _good(log: Mapping[str, Any], guards: Iterable[str]) -> Iterator[str]:
             newest = f" (newest {row['newest']})" if row["newest"] is not None else ""
             says = f"would {row['would']} {row['writer'] or 'somebody'}'s {row['kind']}{token}{newest}"
             where = f"{inert(row['resource'], 40)}, {inert(row['source'], 60)}"
-            yield from _wrapped(f"  {guard} ", f"{inert(says, 80)} [{where}]")
+            yield from wrapped(f"  {guard} ", f"{inert(says, 80)} [{where}]", min(len(guard) + 3, 15))
 
 
 def _advice(review: Mapping[str, Any]) -> list[str]:
     advice = review["recommendation"]
-    lines = [line for n, rule in enumerate(advice["rule"], 1) for line in _wrapped(f"  {n}. ", rule)]
+    lines = [line for n, rule in enumerate(advice["rule"], 1) for line in wrapped(f"  {n}. ", rule)]
     lines = ["The rule:", *lines]
-    lines += [line for fix, why in advice["aside"].items() for line in _wrapped("  set aside: ", f"{fix} {why}")]
-    lines += _wrapped("It takes: ", f"{advice['fix'] or 'nothing'}. {advice['because']}")
-    lines += [line for text in advice["uncovered"] for line in _wrapped("  not covered: ", text)]
+    lines += [line for fix, why in advice["aside"].items() for line in wrapped("  set aside: ", f"{fix} {why}")]
+    lines += wrapped("It takes: ", f"{advice['fix'] or 'nothing'}. {advice['because']}")
+    lines += [line for text in advice["uncovered"] for line in wrapped("  not covered: ", text)]
     return lines
 
 
@@ -120,7 +110,7 @@ def _sweep(review: Mapping[str, Any]) -> list[str]:
          mean(point["dead"]), mean(point["wasted"]), "" if point["efficient"] else "beaten"]
         for point in points if point["fix"] == fix
     ]  # fmt: skip
-    says = _wrapped(
+    says = wrapped(
         "",
         f"Other lease lengths under {fix}, {points[-1]['jobs']:,} jobs each; beaten: another is better in all three.",
     )
@@ -132,11 +122,11 @@ def _sweep(review: Mapping[str, Any]) -> list[str]:
 
 def _basis(review: Mapping[str, Any]) -> list[str]:
     given = [f"{one['name']} {one['value']} ({one['from']})" for one in review["workload"]]
-    lines = _wrapped("Workload: ", ", ".join(given) + f"; seed {review['seed']}.")
+    lines = wrapped("Workload: ", ", ".join(given) + f"; seed {review['seed']}.")
     if review["log"]:
         few = [f"{one['name']} ({one['seen']:,})" for one in review["log"]["times"] if not one["used"]]
         if few:
-            lines += _wrapped("Too few in the log, so not taken from it: ", ", ".join(few) + ".")
+            lines += wrapped("Too few in the log, so not taken from it: ", ", ".join(few) + ".", 15)
     return lines
 
 

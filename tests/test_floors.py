@@ -38,7 +38,7 @@ FLOORS = (
             "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore",
         ),
         (
-            "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
+            "simulate.terms", "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
             "simulate.measure", "simulate.story", "simulate",
         ),
         ("drill.desk", "drill.process", "drill.scenarios", "drill.capture", "drill.run", "drill"),
@@ -46,7 +46,8 @@ FLOORS = (
     ],
     [
         (
-            "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts.tradeoff", "charts",
+            "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts.tradeoff",
+            "charts",
         ),
     ],
     [

@@ -14,6 +14,7 @@ import pytest
 from fencinglab import cli, narrate
 from fencinglab.audit.rules import BY_NAME
 from fencinglab.examine import audit_logs
+from fencinglab.inert import WIDTH
 from fencinglab.model import shelf
 from fencinglab.model.fix import FIXES, named
 from fencinglab.model.harm import harms
@@ -273,7 +274,7 @@ def test_an_incident_is_replayed_by_its_number(capsys):
     assert re.findall(r"^([\w-]+) final status", told, re.MULTILINE)[:2] == ["terminal-once", "renewed-often"]
     assert "\n  prevents          renew-or-abort, client-check, two-step-holder, promised," in told
     assert "\n  puts off          grant-delay (until the next holder asks " in told
-    assert max(map(len, told.splitlines())) <= narrate.WIDTH
+    assert max(map(len, told.splitlines())) <= WIDTH
 
 
 def test_every_conclusion_says_all_that_is_known():

@@ -13,6 +13,7 @@ from timelines import timelines
 
 from fencinglab import narrate
 from fencinglab.history import NAMES
+from fencinglab.inert import WIDTH
 from fencinglab.model import shelf
 from fencinglab.model.fix import FIXES
 from fencinglab.model.replay import Run, replay
@@ -70,7 +71,7 @@ def test_no_line_is_wider_than_the_screen(name, fixes):
     """Whatever is told fits in 100 columns and has no blanks at its end."""
     lines = story(name, *fixes).splitlines()
 
-    assert [line for line in lines if len(line) > narrate.WIDTH or line != line.rstrip()] == []
+    assert [line for line in lines if len(line) > WIDTH or line != line.rstrip()] == []
 
 
 def test_where_fixes_differ_each_has_its_line():
@@ -119,7 +120,7 @@ def test_the_listing_names_everything():
     lines = told.splitlines()
 
     assert all(f"  {name} " in told for name in (*shelf.names(), *FIXES))
-    assert [line for line in lines if len(line) > narrate.WIDTH or line != line.rstrip()] == []
+    assert [line for line in lines if len(line) > WIDTH or line != line.rstrip()] == []
     assert [line.split()[0] for line in lines[-20:] if re.match(r"  \w.* ● ", line)] == [
         "longer-lease", "renewed-often", "client-check", "fenced"
     ]  # fmt: skip

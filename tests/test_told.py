@@ -12,6 +12,7 @@ from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.invariants import INVARIANTS
 from fencinglab.explore.run import counterexample
 from fencinglab.explore.search import explore, model_of
+from fencinglab.inert import WIDTH
 from fencinglab.model import shelf
 from fencinglab.model.fix import FIXES
 from fencinglab.model.replay import replay
@@ -57,7 +58,7 @@ def test_no_line_is_wider_than_the_screen(fix, more):
     found = answer(fix, **more)
     text = told.screen(found, [*INVARIANTS, told.PASSING])
 
-    assert max(map(len, text.splitlines())) <= told.WIDTH
+    assert max(map(len, text.splitlines())) <= WIDTH
     for name in INVARIANTS:
         assert f" {name} " in text
     for hazard in found.model.hazards:

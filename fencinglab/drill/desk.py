@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb.hold import Hold, Told
@@ -144,23 +145,14 @@ class Desk:
 
     def at_once(self, *calls: Callable[[], Any]) -> list[Any]:
         """What the calls give, each in a thread of its own, begun together."""
-        barrier, given, faults = threading.Barrier(len(calls)), [None] * len(calls), list[Exception]()
+        barrier = threading.Barrier(len(calls))
 
-        def go(place: int) -> None:
-            try:
-                barrier.wait()
-                given[place] = calls[place]()
-            except Exception as error:
-                faults.append(error)
+        def go(call: Callable[[], Any]) -> Any:
+            barrier.wait()
+            return call()
 
-        threads = [threading.Thread(target=go, args=(place,)) for place in range(len(calls))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if faults:
-            raise faults[0]
-        return given
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return [done.result() for done in [pool.submit(go, call) for call in calls]]
 
 
 class Player:

@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
@@ -214,19 +215,12 @@ def in_order(stories: Iterable[Story], clock: Logical, seed: int = 0) -> None:
 
 def in_threads(stories: Iterable[Story], clock: Hurried) -> None:
     """Let each story happen in a thread of its own, on the real clock; the first error of any is raised at the end."""
-    faults: list[BaseException] = []
 
     def tell(story: Story) -> None:
-        try:
-            for seconds in story:
-                time.sleep(seconds / clock.pace)
-        except Exception as error:
-            faults.append(error)
+        for seconds in story:
+            time.sleep(seconds / clock.pace)
 
-    threads = [threading.Thread(target=tell, args=(story,)) for story in stories]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if faults:
-        raise faults[0]
+    told = [*stories]
+    with ThreadPoolExecutor(len(told) or 1) as pool:
+        for done in [pool.submit(tell, story) for story in told]:
+            done.result()

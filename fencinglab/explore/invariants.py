@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# The status of an invariant after a search, and its mark on a screen and a page.
+MARKS = {"holds": "●", "violated": "✕", "empty": "○", "undecided": "?", "not_applicable": "–"}
+
 
 class Invariant(NamedTuple):
     """What must hold in every order of events."""

@@ -81,7 +81,7 @@ class Team:
         self.kinds = tuple(file.operations[use.operation].kind for use in self.program)
         if "grant" not in self.kinds:
             raise InputError(
-                f"{file.name}: no operation of the program is of the kind grant; `--rest NAME` supplies one"
+                f"{file.name}: no operation of the program is of the kind grant; a search needs one that acquires"
             )
         self._known: dict[tuple[Items, str, str], Sent] = {}
         self.start = Shared(self.stands.seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))

@@ -10,6 +10,7 @@ from fencinglab.logs.mapping import duration_text, parse_duration
 from fencinglab.model.fix import Fix
 from fencinglab.simulate import laws
 from fencinglab.simulate.laws import Law
+from fencinglab.simulate.terms import LAWS
 
 SECOND = 1_000_000
 _PAUSE, _WORK = Law("lognormal", 0.2 * SECOND, 2.0), Law("lognormal", 10.0 * SECOND, 0.5)
@@ -46,7 +47,6 @@ class Workload:
 
 
 TIMES = ("lease", "renewal", "gap", "step", "skew", "restart")
-LAWS = ("pause", "work", "message", "takeover")
 SHARES = ("crash", "repeat")
 COUNTS = {"workers": (2, 16), "writes": (1, 8), "attempts": (1, 1000)}
 _MAY_BE_ZERO = ("gap", "step", "skew", "restart")

@@ -16,6 +16,7 @@ from fencinglab.explore import walk
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.search import explore
 from fencinglab.explore.standing import without
+from fencinglab.inert import WIDTH
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_it_is_told_in_lines_that_fit(as_text):
     assert text.startswith("Violated: with broken-token-as-text.json a stale write can be accepted, after 7 steps.\n")
     assert "No run breaks polling-stops: holds in all" in text
     assert 'writtenToken nothing → "9"' in " ".join(text.split())
-    assert max(map(len, text.splitlines())) <= told.WIDTH
+    assert max(map(len, text.splitlines())) <= WIDTH
     assert json.loads(told.contents(as_text.answer)["check.json"])["invariants"][1]["counterexample"]["steps"]
 
 

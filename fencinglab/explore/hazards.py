@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fencinglab.errors import UsageError
@@ -45,3 +45,11 @@ def chosen(given: Iterable[str]) -> tuple[Hazard, ...]:
             )
         found[name] = int(times or 1)
     return tuple(Hazard(name, found[name]) for name in HAZARDS if name in found)
+
+
+def spent(hazards: Sequence[Hazard], left: tuple[int, ...], name: str) -> tuple[int, ...] | None:
+    """How often each hazard may still happen once `name` has happened; None where it may not, or no more."""
+    for place, (hazard, times) in enumerate(zip(hazards, left, strict=False)):
+        if hazard.name == name and times:
+            return (*left[:place], times - 1, *left[place + 1 :])
+    return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
-from fencinglab.explore.hazards import Hazard
+from fencinglab.explore.hazards import Hazard, spent
 from fencinglab.explore.invariants import ALERTING, INVARIANTS, Effect, Past
 from fencinglab.explore.receive import Receiver, Reply, Request
 from fencinglab.model.fix import Fix
@@ -309,10 +309,8 @@ class Model(NamedTuple):
 
     def _spent(self, shared: Shared, name: str) -> Shared | None:
         """What all share with one hazard less to come; None where none is left."""
-        for place, (hazard, left) in enumerate(zip(self.hazards, shared.left, strict=False)):
-            if hazard.name == name and left:
-                return shared._replace(left=(*shared.left[:place], left - 1, *shared.left[place + 1 :]))
-        return None
+        left = spent(self.hazards, shared.left, name)
+        return None if left is None else shared._replace(left=left)
 
     def _ask(self, shared: Shared, request: Request) -> tuple[Shared, Reply]:
         held, reply = self.receiver.step(shared.held, request)

@@ -17,7 +17,7 @@ from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.requests import READ, Items, Requests
 from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.errors import InputError, UsageError
-from fencinglab.explore.hazards import Hazard
+from fencinglab.explore.hazards import Hazard, spent
 from fencinglab.explore.invariants import INVARIANTS, Effect, Past
 from fencinglab.explore.standing import Standing, without
 from fencinglab.explore.steps import NAMES, Move, Step
@@ -102,7 +102,8 @@ class Team:
         """How large the world is, in words."""
         names = ", ".join(f"{use.operation}{'?' * use.optional}" for use in self.program)
         out = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
-        return f"every order of events of {_count(self.names)}: {names}{out}"
+        count = len(self.names)
+        return f"every order of events of {count} worker{'s' * (count > 1)}: {names}{out}"
 
     @property
     def always(self) -> str:
@@ -327,22 +328,14 @@ class Team:
         return Step(act, name, message.place, accepted=accepted, grant=message.grant, reason=sent.reason)
 
     def _spent(self, shared: Shared, name: str) -> Shared | None:
-        for place, (hazard, left) in enumerate(zip(self.hazards, shared.left, strict=False)):
-            if hazard.name == name and left:
-                return shared._replace(left=(*shared.left[:place], left - 1, *shared.left[place + 1 :]))
-        return None
-
-    # --- words
+        left = spent(self.hazards, shared.left, name)
+        return None if left is None else shared._replace(left=left)
 
     def _token(self, bindings: dict[str, Any]) -> int | None:
         try:
             return files.token(self.file, bindings)
         except files.Unbound:
             return None
-
-
-def _count(names: tuple[str, ...]) -> str:
-    return f"{len(names)} worker{'s' * (len(names) > 1)}"
 
 
 def _frozen(bindings: dict[str, Any]) -> Bindings:

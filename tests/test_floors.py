@@ -46,8 +46,8 @@ FLOORS = (
     ],
     [
         (
-            "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene", "charts.actors", "charts.tradeoff",
-            "charts",
+            "charts.library", "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene",
+            "charts.actors", "charts.tradeoff", "charts",
         ),
     ],
     [

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import altair
-
 from fencinglab.charts.held import window
+from fencinglab.charts.library import altair
 from fencinglab.charts.scene import AUTHORITY, OUTSIDE, Scene, completed, scene_of
 from fencinglab.charts.style import (
     GREY,

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair
-
+from fencinglab.charts.library import altair
 from fencinglab.charts.style import (
     ACCEPTED,
     BROKEN,

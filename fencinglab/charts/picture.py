@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import altair
 import vl_convert
+
+from fencinglab.charts.library import altair
 
 PPI = 144  # dots an inch; a pixel of a chart is a 72nd
 # What the menu of an interactive chart offers: pictures of it, and no editor on the internet.

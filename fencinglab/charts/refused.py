@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import altair
-
+from fencinglab.charts.library import altair
 from fencinglab.charts.style import BLUE, GREY, PALE, PAPER, SKY, VERMILLION, Chart, Row, framed, layer
 
 REJECTIONS = {  # field of report["rejections"]: word in the title, in the legend, colour; from the bottom of a bar up

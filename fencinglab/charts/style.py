@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import altair
-
+from fencinglab.charts.library import altair
 from fencinglab.inert import inert
 from fencinglab.model.rows import elapsed
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair
-
+from fencinglab.charts.library import altair
 from fencinglab.charts.style import BLUE, PAPER, VERMILLION, WIDTH, Row, heading, layer, whole
 from fencinglab.inert import inert
 

@@ -13,7 +13,6 @@ import pytest
 
 from fencinglab import cli, narrate
 from fencinglab.audit.rules import BY_NAME
-from fencinglab.examine import audit_logs
 from fencinglab.inert import WIDTH
 from fencinglab.model import shelf
 from fencinglab.model.fix import FIXES, named
@@ -21,6 +20,7 @@ from fencinglab.model.harm import harms
 from fencinglab.model.incident import RESULTS, VERDICTS, Row, agree, incidents, result, rows
 from fencinglab.model.replay import replay
 from fencinglab.model.timeline import Timeline, parse
+from fencinglab.report.examine import audit_logs
 
 FOLDER = shelf.INCIDENTS
 TABLE = {

@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "audit": [
                 sys.executable,
                 "-m",
-                "fencinglab.cli",
+                "fencinglab",
                 "audit",
                 str(log),
                 "--terminal",
@@ -110,7 +110,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _audit(log: Path) -> dict[str, Any]:
     """What the audit counts, as pandas_peer.audit gives it."""
-    from fencinglab.examine import audit_logs
+    from fencinglab.report.examine import audit_logs
 
     report = audit_logs([str(log)], terminal=",".join(TERMINAL))
     rules = {rule["name"]: [rule["count"], rule["cases"]] for rule in report["rules"]}

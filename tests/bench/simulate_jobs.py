@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import heap_jobs
 import peers
 
+from fencinglab.compare.review import FIXES as COMPARED
 from fencinglab.model.fix import FIXES
-from fencinglab.review import FIXES as COMPARED
 from fencinglab.simulate.chance import asked_after, drawn
 from fencinglab.simulate.jobs import simulate
 from fencinglab.simulate.laws import Law, constant

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import pytest
 from receivers import ministack
 
-from fencinglab import drilled
 from fencinglab.drill.run import MOCK, Plan, Receiver, choose, drill
 from fencinglab.drill.scenarios import SCENARIOS, listing
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.mock import Mock, client
 from fencinglab.errors import InputError, UsageError
-from fencinglab.examine import audit_logs
+from fencinglab.report import drilled
+from fencinglab.report.examine import audit_logs
 
 STATUS = shelf.find("request-status")
 NAMED = tuple(name for name, scenario in SCENARIOS.items() if scenario.named)

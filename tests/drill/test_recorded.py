@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fencinglab.examine import audit_logs, examine, request_of
+from fencinglab.report.examine import audit_logs, examine, request_of
 
 DRILLS = Path(__file__).parents[2] / "data" / "drills"
 

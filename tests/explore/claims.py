@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from fencinglab.check import check
+from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.explore.hazards import chosen
 from fencinglab.explore.search import MOST_STATES, Answer

@@ -7,8 +7,9 @@ import json
 import claims
 import pytest
 
-from fencinglab import cli, told
-from fencinglab.check import check
+from fencinglab import cli
+from fencinglab.check import told
+from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.parse import parse
 from fencinglab.errors import InputError, UsageError

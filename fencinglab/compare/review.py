@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import fencinglab
-from fencinglab import advise
 from fencinglab.audit import fit, whatif
-from fencinglab.examine import Examination, examine, request_of
+from fencinglab.compare import advise
 from fencinglab.explore import matrix
 from fencinglab.logs import read
 from fencinglab.model.fix import Fix, named
-from fencinglab.report import plain
+from fencinglab.report.examine import Examination, examine, request_of
+from fencinglab.report.report import plain
 from fencinglab.simulate import laws, measure
 from fencinglab.simulate.measure import Cost
 from fencinglab.simulate.terms import LAWS, SAYS

@@ -15,12 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fencinglab import files, output, screen
+from fencinglab import output
 from fencinglab.drill.run import Drilled
 from fencinglab.errors import InputError
-from fencinglab.examine import Examination, examine, request_of
 from fencinglab.inert import wrapped
 from fencinglab.logs.mapping import FIELDS, plain
+from fencinglab.report import files, screen
+from fencinglab.report.examine import Examination, examine, request_of
 
 STREAM, LOG = "stream.jsonl", "workers.jsonl"
 

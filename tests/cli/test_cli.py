@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import worlds
 
-from fencinglab import cli, examine
+from fencinglab import cli
 from fencinglab.audit.rules import RULES
+from fencinglab.report import examine
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HEAVY = ("duckdb", "pandas", "altair", "boto3", "jinja2", "numpy", "vl_convert")
 DONE = ("--terminal", "DONE,FAILED")
 Act = Callable[[worlds.Table, worlds.Worker, worlds.Worker], Any]
@@ -272,7 +273,7 @@ def test_standard_input(run, monkeypatch, capsys):
 
 def test_a_pipe_in_a_shell():
     """The same through a real pipe and the installed module."""
-    done = python("-m", "fencinglab.cli", "audit", "-", *DONE, stdin=STALE.encode())
+    done = python("-m", "fencinglab", "audit", "-", *DONE, stdin=STALE.encode())
 
     assert (done.returncode, done.stderr) == (1, b"")
     assert done.stdout.decode().startswith("Violated: ")
@@ -280,7 +281,7 @@ def test_a_pipe_in_a_shell():
 
 def test_a_reader_that_goes_away():
     """`| head -1` ends it quietly."""
-    script = f'"{sys.executable}" -m fencinglab.cli audit - {" ".join(DONE)} | head -c 1'
+    script = f'"{sys.executable}" -m fencinglab audit - {" ".join(DONE)} | head -c 1'
     done = subprocess.run(
         ["bash", "-c", script],
         input=STALE.encode(),

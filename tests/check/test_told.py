@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fencinglab import told
+from fencinglab.check import told
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.invariants import INVARIANTS

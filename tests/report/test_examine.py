@@ -16,9 +16,9 @@ from fencinglab.audit import advice
 from fencinglab.audit.audit import Declared
 from fencinglab.audit.rules import RULES
 from fencinglab.errors import InputError, UsageError
-from fencinglab.examine import audit_logs, examine, request_of
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.read import Filters
+from fencinglab.report.examine import audit_logs, examine, request_of
 
 NAMES = [rule.name for rule in RULES]
 CORE = {rule.name for rule in RULES if rule.core}

@@ -13,7 +13,7 @@ import pytest
 from fencinglab import cli
 from fencinglab.model import shelf
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FACTS = """\
 unfenced final value: old-result
 fenced final value: new-result

@@ -19,7 +19,7 @@ INCIDENT_COLUMNS = ("incident", "title", "fix", "result", "judged", "because")
 _RESULTS = {"prevents": "●", "puts off": "◐", "does not prevent": "✕", "idle": "–"}
 
 
-def matrix(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row] = ()) -> str:
+def screen(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row] = ()) -> str:
     """What `fencinglab compare --matrix` prints. `searched` says within which bounds the cells were computed."""
     shown = [name for name in INVARIANTS if any(c.invariant == name and c.status != "not_applicable" for c in cells)]
     wide, widths = max(len(cell.fix) for cell in cells), {name: max(len(name), 4) for name in shown}

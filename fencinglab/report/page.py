@@ -41,7 +41,7 @@ CLASSES = {
 def html(report: Mapping[str, Any]) -> str:
     """The report as one HTML page that needs neither script nor network."""
     return rendered(
-        "report.html.j2", report,
+        "report/report.html.j2", report,
         histories=[_picture(rows, title) for rows, title in histories(report, DRAWN)],
         refused=drawn(charts.rejections(report["rejections"])),
         violated={c: [r for r in report["rules"] if r["class"] == c and r["status"] == "violated"] for c in CLASSES},

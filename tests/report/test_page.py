@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from fencinglab import charts, page
-from fencinglab.examine import audit_logs
+from fencinglab import charts
+from fencinglab.report import page
+from fencinglab.report.examine import audit_logs
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 SAMPLES = {  # one of each verdict; the last has refused requests
     "violated": ("request-status-unfenced.jsonl", {"terminal": "SUCCEEDED,FAILED", "rising": "attempt"}),
     "inconclusive": ("no-written-token.jsonl", {}),

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from fencinglab import history, report
+from fencinglab import history
 from fencinglab.audit import audit, evidence
 from fencinglab.audit.rules import BY_NAME, CLASSES
 from fencinglab.errors import UsageError
 from fencinglab.history import REASONS
 from fencinglab.logs import mapping, read
+from fencinglab.report import report
 
 if TYPE_CHECKING:
     import duckdb

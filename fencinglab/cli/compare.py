@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from fencinglab.cli.options import give, hazards
 from fencinglab.errors import UsageError
 from fencinglab.simulate.terms import LAWS, SAYS
 
@@ -52,25 +51,13 @@ def add(verbs: Any) -> None:
     hazards(every)
 
 
-def hazards(verb: Any) -> None:
-    """The options that say what may go wrong in it."""
-    verb.add_argument(
-        "--hazard",
-        action="append",
-        default=[],
-        metavar="NAME[=TIMES]",
-        help="what else may go wrong; may be given often",
-    )
-    verb.add_argument("--alert", default="none", metavar="WHEN", help="before, after or with the finish (default none)")
-
-
-def compare(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
+def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
     """Compare what the options, typed as `words`, ask for and print it; the exit code."""
     return _matrix(options, show) if options.matrix else _review(options, words, show)
 
 
 def _matrix(options: argparse.Namespace, show: Callable[[str], None]) -> int:
-    from fencinglab import compare, output
+    from fencinglab.compare import matrix as told
     from fencinglab.explore import hazards as going_wrong
     from fencinglab.explore import matrix
     from fencinglab.model import fix, incident
@@ -86,10 +73,7 @@ def _matrix(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     hazards_on = ", ".join(map(str, chosen)) or "none"
     searched = f"workers: {workers}; writes of each: {writes}; hazards on: {hazards_on}"
     tried = incident.rows(fixes=fixes)
-    sys.stdout.write(compare.matrix(cells, searched, tried))
-    if options.out:
-        print(output.written(output.place(compare.contents(cells, searched, tried), Path(options.out))))
-    sys.stdout.flush()
+    give(told.screen(cells, searched, tried), options.out, lambda: told.contents(cells, searched, tried))
     return 0
 
 
@@ -101,7 +85,7 @@ def _whole(name: str, text: str) -> int:
 
 
 def _review(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
-    from fencinglab import output, review, weigh
+    from fencinglab.compare import review, told
 
     if options.hazard or options.alert != "none":
         raise UsageError("--hazard and --alert belong to --matrix; a simulation has the hazards of its workload")
@@ -117,8 +101,5 @@ def _review(options: argparse.Namespace, words: Sequence[str], show: Callable[[s
     )  # fmt: skip
     found = review.review(asked, show)
     show("")
-    sys.stdout.write(weigh.screen(found))
-    if options.out:
-        print(output.written(output.place(weigh.contents(found), Path(options.out))))
-    sys.stdout.flush()
+    give(told.screen(found), options.out, lambda: told.contents(found))
     return 0

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fencinglab import page, screen
 from fencinglab.audit import evidence
-from fencinglab.examine import Examination
 from fencinglab.logs import read
 from fencinglab.output import place, table
-from fencinglab.report import plain
+from fencinglab.report import page, screen
+from fencinglab.report.examine import Examination
+from fencinglab.report.report import plain
 
 _FINDING = (
     "rule", "class", "resource", "source", "at", "kind", "writer", "token", "newer_token", "newer_holder", "newer_at",

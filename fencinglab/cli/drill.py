@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from fencinglab.cli.options import EXITS, classes, fail_on
 from fencinglab.errors import UsageError
 
 
-def add(verbs: Any, exits: str) -> None:
-    """Add the verb with its options; `exits` says what the exit codes mean."""
+def add(verbs: Any) -> None:
+    """Add the verb with its options."""
     drill = verbs.add_parser(
         "drill", help="Does the real receiver do it? Concurrent workers with pauses on a DynamoDB.",
         description="Does the real receiver do it? Lets workers acquire, pause, crash and come back on a DynamoDB, "
         "with the requests of a file, and audits what they and its stream recorded. Without --endpoint-url or --aws it "
         "is a mock in this process, and nothing leaves the machine.",
-        epilog=exits, allow_abbrev=False,
+        epilog=EXITS, allow_abbrev=False,
     )  # fmt: skip
     drill.add_argument(
         "--requests", default="request-status", metavar="NAME-or-FILE", help="the requests (default request-status)"
@@ -41,16 +42,18 @@ def add(verbs: Any, exits: str) -> None:
     drill.add_argument("--seconds", type=int, default=300, metavar="N", help="stop then (default 300)")
     drill.add_argument("--max-requests", type=int, default=20_000, metavar="N", help="stop there (default 20,000)")
     drill.add_argument("--table", metavar="NAME", help="a table that is there; only its own items are touched")
-    drill.add_argument("--fail-on", metavar="CLASS", help="exit 1 for window or cost too")
+    fail_on(drill)
     drill.add_argument("--out", metavar="DIR", help="write the stream, the workers' log and the audit of both")
     drill.add_argument("--quiet", action="store_true", help="no progress on the terminal")
 
 
-def drill(options: argparse.Namespace, show: Callable[[str], None]) -> int:
+def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
     """Run the drill that the options ask for and print its report; the exit code."""
-    from fencinglab import drilled, output
-    from fencinglab.drill import run, scenarios
+    from fencinglab import output
+    from fencinglab.drill import run as drills
+    from fencinglab.drill import scenarios
     from fencinglab.dynamodb import sending, shelf
+    from fencinglab.report import drilled
 
     if options.scenario == ["list"]:
         sys.stdout.write(scenarios.listing())
@@ -60,22 +63,20 @@ def drill(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     for name in ("workers", "rounds", "lease", "seconds", "max_requests"):
         if getattr(options, name) < 1:
             raise UsageError(f"--{name.replace('_', '-')} {getattr(options, name)}: must be 1 or more")
-    if wrong := [name for name in (options.fail_on or "").split(",") if name not in ("", "window", "cost")]:
-        raise UsageError(f"--fail-on {options.fail_on}: `{wrong[0]}` is none of window, cost")
+    classes(options.fail_on)
     file = shelf.find(options.requests)
     sending.refused(file)
     kind = "aws" if options.aws else "endpoint" if options.endpoint_url else "mock"
-    receiver = run.Receiver("unlocked-mock" if options.unlocked_mock else kind, options.endpoint_url)
-    plan = run.Plan(
+    receiver = drills.Receiver("unlocked-mock" if options.unlocked_mock else kind, options.endpoint_url)
+    plan = drills.Plan(
         tuple(options.scenario), options.workers, options.rounds, options.lease, options.seconds, options.max_requests,
         options.table or "",
     )  # fmt: skip
-    played = run.drill(file, receiver, plan, show)
+    played = drills.drill(file, receiver, plan, show)
     show("")
     out = Path(options.out) if options.out else None
     with drilled.judged(played, out, options.fail_on or "") as judged:
         sys.stdout.write(drilled.report(judged))
         if out:
             print(output.written(drilled.write(judged, out)))
-        sys.stdout.flush()
         return judged.exit_code

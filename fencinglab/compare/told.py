@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fencinglab import dossier
-from fencinglab.cells import interval, invariant, mean, percent, seconds
+from fencinglab.compare import page
+from fencinglab.compare.cells import interval, invariant, mean, percent, seconds
 from fencinglab.inert import inert, wrapped
 from fencinglab.output import table
 from fencinglab.simulate.measure import INVARIANTS
@@ -146,7 +146,7 @@ def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
         f"{name}_{part}" for name in means for part in ("mean", "low", "high", "against", "against_low", "against_high")
     ]
     files: dict[str, str | Iterable[str]] = {
-        "compare.html": dossier.html(review),
+        "compare.html": page.html(review),
         "compare.json": json.dumps(review, indent=1, ensure_ascii=False) + "\n",
         "fixes.csv": table(columns, (_flat(row, review) for row in review["fixes"])),
         "leases.csv": table(_POINT, _points(review)),

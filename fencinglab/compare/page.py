@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fencinglab import charts, page
+from fencinglab import charts
 from fencinglab.audit.fit import ENOUGH
-from fencinglab.cells import interval, invariant, mean, percent, seconds
+from fencinglab.compare.cells import interval, invariant, mean, percent, seconds
+from fencinglab.report.page import drawn, rendered
 from fencinglab.simulate.measure import INVARIANTS
 
 ROWS = 6  # mutations a guard on the page; compare.json has more
@@ -16,9 +17,9 @@ ROWS = 6  # mutations a guard on the page; compare.json has more
 def html(review: Mapping[str, Any]) -> str:
     """The review as one HTML page."""
     guards = [*dict.fromkeys(row["guard"] for row in review["fixes"])]
-    return page.rendered(
-        "compare.html.j2", {name: value for name, value in review.items() if name != "command"},
-        command_line=review["command"], drawn=page.drawn(charts.tradeoff(review["sweep"])), guards=guards,
+    return rendered(
+        "compare/compare.html.j2", {name: value for name, value in review.items() if name != "command"},
+        command_line=review["command"], drawn=drawn(charts.tradeoff(review["sweep"])), guards=guards,
         interval=interval, invariant=invariant, mean=mean, percent=percent, seconds=seconds, INVARIANTS=INVARIANTS,
         ROWS=ROWS, charts=charts, enough=ENOUGH,
     )  # fmt: skip

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from fencinglab import advise, cli, dossier, review, weigh
-from fencinglab.cells import interval, percent
+from fencinglab import cli
+from fencinglab.compare import advise, review, told
+from fencinglab.compare.cells import interval, percent
+from fencinglab.compare.page import html
 from fencinglab.errors import UsageError
 from fencinglab.model import shelf
 from fencinglab.simulate.workload import DEFAULT, workload
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOG = str(ROOT / "data" / "report-generation.jsonl")
 FIXES = ("unfenced", "fenced", "latest-id", "latest-id-terminal")
 
@@ -75,7 +77,7 @@ def test_few_observations_are_not_used(found):
     """A log of a handful of rows gives no law; every parameter says where it comes from, and the page says so."""
     assert not any(one["used"] for one in found["log"]["times"])
     assert {one["name"]: one["from"] for one in found["workload"]}["pause"] == "default"
-    assert "Fewer than 20 observations are not used" in dossier.html(found)
+    assert "Fewer than 20 observations are not used" in html(found)
 
 
 def test_enough_observations_are_used(tmp_path):
@@ -120,7 +122,7 @@ def test_an_interval_has_its_value():
 
 def test_the_screen_is_no_wider_than_a_screen(found):
     """No line is wider than 100 characters; the number of jobs stands with every table of intervals."""
-    text = weigh.screen(found)
+    text = told.screen(found)
 
     assert max(map(len, text.splitlines())) <= 100
     assert text.startswith("By the stated rule: latest-id. Under unfenced ")
@@ -129,7 +131,7 @@ def test_the_screen_is_no_wider_than_a_screen(found):
 
 def test_the_page_needs_nothing(found):
     """The page holds no script and no address; a blank of the adoption card is named."""
-    page = dossier.html(found)
+    page = html(found)
 
     assert not re.search(r"<script|https?://(?!www\.w3\.org)|<link|<img", page)
     assert page.count('class="blank"') == len(advise.ADOPTION)
@@ -141,7 +143,7 @@ def test_text_of_a_log_cannot_act(found):
     hostile = copy.deepcopy(found)
     hostile["log"]["rows"]["latest"][0]["writer"] = "<script>alert(1)</script>"
 
-    assert "<script" not in dossier.html(hostile)
+    assert "<script" not in html(hostile)
 
 
 def test_files_are_written_and_the_same_again(tmp_path, monkeypatch, capsys):
@@ -202,14 +204,14 @@ def test_wrong_words_are_one_sentence(words, message, capsys):
 
 def test_every_parameter_can_be_said():
     """The command line has an option for every parameter of a workload, and the review a sentence."""
-    from fencinglab.comparing import PARAMETERS
+    from fencinglab.cli.compare import PARAMETERS
 
     assert set(PARAMETERS) == set(review.SAYS) == set(DEFAULT.described())
 
 
 def test_defaults_are_as_the_help_says():
     """The default that the help names is the default."""
-    from fencinglab.comparing import PARAMETERS
+    from fencinglab.cli.compare import PARAMETERS
 
     told = {name: re.search(r"\(default ([^;)]*)", text)[1] for name, text in PARAMETERS.items()}
     told["renewal"] = "10s"

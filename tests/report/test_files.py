@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 import worlds
-from test_screen import ACTING, HOSTILE, hostile_lines, hostile_stream
+from hostile import ACTING, HOSTILE, hostile_lines, hostile_stream
 
-from fencinglab import cli, files, page
+from fencinglab import cli
+from fencinglab.report import files, page
 
 NAMES = {"report.json", "findings.csv", "affected.csv", "summary.md", "report.html"}
 DONE = ("--terminal", "DONE,FAILED")

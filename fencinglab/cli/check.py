@@ -1,0 +1,90 @@
+"""The verb `check` of the command line: its options, and what becomes of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fencinglab.cli.options import EXITS, classes, fail_on, give, hazards
+from fencinglab.errors import UsageError
+
+
+def add(verbs: Any) -> None:
+    """Add the verb with its options."""
+    check = verbs.add_parser(
+        "check", help="What can happen? Try every order of events under a fix.",
+        description="What can happen? Tries every order of pauses, delays, duplicates and expiries under a fix, and "
+        "prints the shortest run that breaks an invariant. Whatever bounds the search is printed with the answer.",
+        epilog=EXITS, allow_abbrev=False,
+    )  # fmt: skip
+    check.add_argument(
+        "requests", nargs="?", metavar="REQUESTS", help="a request file of your own, or one that comes with fencinglab"
+    )
+    check.add_argument("--fix", metavar="NAME", help="instead: a fix of the model; `fencinglab replay` lists them")
+    check.add_argument("--conditions", action="store_true", help="with REQUESTS: what breaks without each condition")
+    check.add_argument("--optional", action="store_true", help="with REQUESTS: also optional renewals and schedules")
+    check.add_argument("--endpoint-url", metavar="URL", help="with REQUESTS: a DynamoDB of your own, not the mock")
+    check.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
+    check.add_argument("--writes", type=int, metavar="W", help="writes of each, the last finishes (default 2)")
+    hazards(check)
+    check.add_argument("--symmetry", action="store_true", help="count states that differ only by worker names once")
+    check.add_argument("--max-states", type=int, metavar="N", help="stop there; then nothing holds (default 5,000,000)")
+    fail_on(check)
+    check.add_argument(
+        "--show", action="append", default=[], metavar="WHAT", help="the run that breaks this invariant, or passing"
+    )
+    check.add_argument(
+        "--out", metavar="DIR", help="write check.json and every counterexample as a timeline and Mermaid"
+    )
+    check.add_argument("--quiet", action="store_true", help="no progress on the terminal")
+
+
+def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
+    """Check what the options ask for and print it; the exit code."""
+    from fencinglab.check import told
+    from fencinglab.explore import hazards as going_wrong
+    from fencinglab.explore import search
+    from fencinglab.model import fix
+
+    failing = classes(options.fail_on)
+    chosen = going_wrong.chosen(options.hazard)
+    most = search.MOST_STATES if options.max_states is None else options.max_states
+    if (options.requests is None) == (options.fix is None):
+        raise UsageError("check needs either a request file or --fix NAME, such as `fencinglab check --fix fenced`")
+    foreign = ("writes", "alert", "symmetry") if options.requests else ("conditions", "optional", "endpoint_url")
+    for name in foreign:
+        if getattr(options, name) not in (None, False, "none"):
+            word = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{word} belongs to {'--fix NAME' if options.requests else 'a request file'}; leave it out"
+            )
+    if options.requests:
+        return _requests(options, chosen, most, failing, show)
+    writes = 2 if options.writes is None else options.writes
+    model = search.model_of(fix.named(options.fix), options.workers, writes, chosen, options.alert)
+    answer = search.explore(
+        model, symmetric=options.symmetry, most=most, progress=lambda states: show(f"{states:,} states")
+    )
+    show("")
+    give(told.screen(answer, options.show), options.out, lambda: told.contents(answer))
+    return told.exit_code(answer, failing)
+
+
+def _requests(
+    options: argparse.Namespace, chosen: Any, most: int, failing: Sequence[str], show: Callable[[str], None]
+) -> int:
+    from fencinglab.check import told
+    from fencinglab.check.check import check
+    from fencinglab.dynamodb import shelf
+
+    found = check(
+        shelf.find(options.requests), workers=options.workers, hazards=chosen, optional=options.optional,
+        conditions=options.conditions, most=most,
+        endpoint_url=options.endpoint_url, progress=show,
+    )  # fmt: skip
+    show("")
+    text = told.screen(found.answer, options.show) + (told.why(found.needed) if found.needed else "")
+    text += f"The receiver was asked {found.calls:,} different requests.\n"
+    give(text, options.out, lambda: told.contents(found.answer))
+    return told.exit_code(found.answer, failing)

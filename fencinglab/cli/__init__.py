@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.verb is None:
             parser().print_help()
             return 0
-        code = VERBS[options.verb].run(options, words, progress(getattr(options, "quiet", True)))
+        code: int = VERBS[options.verb].run(options, words, progress(getattr(options, "quiet", True)))
         sys.stdout.flush()
         return code
     except FencinglabError as error:

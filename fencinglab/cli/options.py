@@ -47,7 +47,7 @@ def classes(given: str | None) -> tuple[str, ...]:
     return named
 
 
-def give(text: str, out: str | None, contents: Callable[[], Mapping[str, str | bytes]]) -> None:
+def give(text: str, out: str | None, contents: Callable[[], Mapping[str, Any]]) -> None:
     """Print the answer and, with --out, write its files and say which."""
     from fencinglab import output
 

@@ -2,7 +2,7 @@
 
 moto evaluates a condition and writes in two steps, so that of several threads more than one may acquire a lease. `Mock`
 puts one mutex round the whole request, reply included. Without it (`atomic=False`) it is the negative control: a
-receiver that a drill must catch. Nothing here reaches a cloud unless it is told to by `aws=True`.
+receiver that a drill must catch; its threads take turns often enough that it is caught on any machine. Nothing here reaches a cloud unless it is told to by `aws=True`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -24,6 +25,7 @@ from fencinglab.errors import UsageError
 REGION = "eu-central-1"
 NOWHERE = "https://mock.invalid"  # a name that no resolver knows: were a request ever sent, it would go nowhere
 SERVICES = {"DynamoDB_20120810": "dynamodb", "DynamoDBStreams_20120810": "streams.dynamodb"}
+TURN = 1e-5  # seconds; as long as Python's own 5 ms, a thread mostly ends its request before another begins
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -45,8 +47,11 @@ class Mock:
         self._one: Any = threading.Lock() if atomic else nullcontext()
         self._account = str(random.SystemRandom().randrange(10**11, 10**12))  # moto keeps accounts apart
         self._moto = BotocoreStubber()
+        self._turn = sys.getswitchinterval()
 
     def __enter__(self) -> Mock:
+        if not self.atomic:
+            sys.setswitchinterval(TURN)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,6 +62,8 @@ class Mock:
         from moto.dynamodb.models import dynamodb_backends
 
         dynamodb_backends.pop(self._account, None)
+        if not self.atomic:
+            sys.setswitchinterval(self._turn)
 
     def answer(self, headers: Mapping[str, str], body: bytes) -> Reply:
         """The reply to one request, which its X-Amz-Target names. What moto cannot do is a 500, as from its server."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import threading
 import urllib.request
 from functools import partial
@@ -54,15 +55,25 @@ def test_two_workers_at_once_get_one_lease():
 
 
 def test_the_unlocked_mock_is_caught():
-    """Without the mutex more than one of eight workers acquires, within 300 rounds."""
+    """Without the mutex more than one of eight workers acquires, within 100 rounds."""
     with Mock(atomic=False) as mock:
         receiver = mock.client()
         table(receiver)
-        for number in range(300):
+        for number in range(100):
             won = at_once(*(partial(acquire, receiver, "req", w, 100 * number + 100) for w in "ABCDEFGH"))
             if sum(item is not None for item in won) > 1:
                 return
-    pytest.fail("the negative control held for 300 rounds")
+    pytest.fail("the negative control held for 100 rounds")
+
+
+def test_threads_take_turns_as_before():
+    """Once the unlocked mock is closed, threads take turns as often as before it was opened; the locked one never asks for more."""
+    before = sys.getswitchinterval()
+    with Mock(atomic=False):
+        assert sys.getswitchinterval() < before
+    with Mock():
+        assert sys.getswitchinterval() == before
+    assert sys.getswitchinterval() == before
 
 
 def test_additions_are_not_lost():

@@ -22,7 +22,7 @@ FLOORS = (
             "model.incident", "model",
         ),
         (
-            "dynamodb.mock", "dynamodb.expression", "dynamodb.requests", "dynamodb.parse", "dynamodb.shelf",
+            "dynamodb.mock", "dynamodb.expression", "dynamodb.requests", "dynamodb.parse", "dynamodb.rest", "dynamodb.shelf",
             "dynamodb.sending", "dynamodb.hold", "dynamodb.takeover", "dynamodb.status", "dynamodb.poller",
             "dynamodb",
         ),

@@ -10,6 +10,7 @@ from fencinglab.dynamodb import sending
 from fencinglab.dynamodb.mock import Mock, client
 from fencinglab.dynamodb.requests import Requests, begin
 from fencinglab.errors import InputError
+from fencinglab.explore import walk
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.search import Answer, explore
 from fencinglab.explore.team import Team
@@ -52,11 +53,19 @@ def check(
             progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests"),
         )  # fmt: skip
         calls = team.calls
-        if not team.granted:
-            [grant, *_] = file.of_kind("grant")
-            raise InputError(f"{file.name}: nobody can ever acquire: the condition of `{grant}` is never true here")
+        if not answer.stopped:
+            _possible(team)
         without = needed(team, answer, most, progress) if conditions else ()
     return Check(answer, calls, tuple(without))
+
+
+def _possible(team: Team) -> None:
+    """Raise InputError for the first operation that is always refused, with the conditions that are never met."""
+    for operation, unmet in walk.never(team).items():
+        grants = team.file.operations[operation].kind == "grant"
+        what = "nobody can ever acquire" if grants else f"operation `{operation}` can never be accepted"
+        which = " and ".join(f"`{condition}`" for condition in unmet) or "its condition"
+        raise InputError(f"{team.file.name}: {what}: {which} of `{operation}` is never true here")
 
 
 @contextmanager

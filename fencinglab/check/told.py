@@ -68,6 +68,11 @@ def _steps(verdict: Verdict) -> str:
 def _bounds(answer: Answer) -> Iterator[str]:
     model = answer.model
     yield from wrapped("searched    ", f"{model.searched}; {answer.states:,} states")
+    if not isinstance(model, Model) and model.file.rest:
+        own = [name for name in model.file.operations if name not in model.file.taken]
+        yield from wrapped(
+            "from        ", f"{model.file.name}: {', '.join(own)}; {model.file.rest}: {', '.join(model.file.taken)}"
+        )
     yield from wrapped("always      ", model.always)
     yield from wrapped("hazards on  ", ", ".join(map(str, model.hazards)) or "none")
     off = [name for name in HAZARDS if name not in {hazard.name for hazard in model.hazards}]

@@ -21,6 +21,9 @@ def add(verbs: Any) -> None:
     check.add_argument(
         "requests", nargs="?", metavar="REQUESTS", help="a request file of your own, or one that comes with fencinglab"
     )
+    check.add_argument(
+        "--rest", default="", metavar="FILE", help="with REQUESTS of some operations: take the others from this file"
+    )
     check.add_argument("--fix", metavar="NAME", help="instead: a fix of the model; `fencinglab replay` lists them")
     check.add_argument("--conditions", action="store_true", help="with REQUESTS: what breaks without each condition")
     check.add_argument("--optional", action="store_true", help="with REQUESTS: also optional renewals and schedules")
@@ -52,9 +55,9 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     most = search.MOST_STATES if options.max_states is None else options.max_states
     if (options.requests is None) == (options.fix is None):
         raise UsageError("check needs either a request file or --fix NAME, such as `fencinglab check --fix fenced`")
-    foreign = ("writes", "alert", "symmetry") if options.requests else ("conditions", "optional", "endpoint_url")
-    for name in foreign:
-        if getattr(options, name) not in (None, False, "none"):
+    requests_only, fix_only = ("rest", "conditions", "optional", "endpoint_url"), ("writes", "alert", "symmetry")
+    for name in fix_only if options.requests else requests_only:
+        if getattr(options, name) not in (None, False, "none", ""):
             word = f"--{name.replace('_', '-')}"
             raise UsageError(
                 f"{word} belongs to {'--fix NAME' if options.requests else 'a request file'}; leave it out"
@@ -79,7 +82,7 @@ def _requests(
     from fencinglab.dynamodb import shelf
 
     found = check(
-        shelf.find(options.requests), workers=options.workers, hazards=chosen, optional=options.optional,
+        shelf.find(options.requests, options.rest), workers=options.workers, hazards=chosen, optional=options.optional,
         conditions=options.conditions, most=most,
         endpoint_url=options.endpoint_url, progress=show,
     )  # fmt: skip

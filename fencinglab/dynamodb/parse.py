@@ -32,20 +32,38 @@ from fencinglab.errors import InputError
 from fencinglab.history import KINDS
 
 _EXPRESSIONS = ("UpdateExpression", "ConditionExpression", "ProjectionExpression")
+NO_ACQUIRE = (
+    "no operation is of the kind grant, by which a worker acquires; add it, or let `check --rest request-status` "
+    "supply what is missing"
+)
 _NEEDED = ("table", "start", "operations", "program", "map")
 
 
 def parse(text: str, name: str) -> Requests:
     """The request file in this text; `name` is how its errors call it."""
+    return made(read(text, name), name)
+
+
+def read(text: str, name: str) -> dict[str, Any]:
+    """The JSON object that a request file is, whole or not."""
     try:
         raw = json.loads(text, parse_float=Decimal)
     except json.JSONDecodeError as error:
         raise InputError(f"{name}: not JSON (line {error.lineno}: {error.msg}); a request file is one object") from None
     _object(raw, name, "the file")
     _only(name, "the file", raw, FILE)
-    for needed in _NEEDED:
-        if needed not in raw:
-            raise InputError(f"{name}: `{needed}` is missing ({FILE[needed]})")
+    for operation, one in _object(raw.get("operations", {}), name, "`operations`").items():
+        _object(one, name, f"operation `{operation}`")
+    return dict(raw)
+
+
+def made(raw: dict[str, Any], name: str) -> Requests:
+    """The request file that the JSON object is."""
+    missing = next((needed for needed in _NEEDED if needed not in raw), "")
+    if missing and not any(one.get("kind") == "grant" for one in raw.get("operations", {}).values()):
+        raise InputError(f"{name}: {NO_ACQUIRE}")
+    if missing:
+        raise InputError(f"{name}: `{missing}` is missing ({FILE[missing]}); `check --rest` takes it from another file")
     tables = _tables(raw["table"], name)
     start = tuple(_start(one, tables, name) for one in _listed(raw["start"]))
     given = _object(raw.get("given", {}), name, "`given`")

@@ -101,6 +101,8 @@ class Requests(NamedTuple):
     terminal: tuple[str, ...]
     given: dict[str, Any]
     claims: Claims
+    rest: str = ""  # the file that supplied what this one lacks
+    taken: tuple[str, ...] = ()  # the operations that it supplied
 
     def of_kind(self, kind: str) -> tuple[str, ...]:
         """The names of the operations of this kind, in the order of the program."""

@@ -149,6 +149,18 @@ def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[in
     return next((cause for cause in order if cause in found), "condition")
 
 
+def unmet(file: Requests, operation: str, items: Items, text: str) -> set[str]:
+    """The conditions of the operation, sent as this text, that these items of the file do not meet."""
+    lying = dict(zip(places(file), items, strict=True))
+    request = Request(operation, file.operations[operation].action, text)
+    return {
+        condition
+        for part in parts(file, request)
+        for condition in (expression.conjuncts(part.condition) if part.condition else ())
+        if expression.fails(condition, part.names, part.values, json.loads(lying[part.place] or "{}"))
+    }
+
+
 @contextmanager
 def tables(client: Any, file: Requests, streams: bool = True) -> Iterator[None]:
     """The file's tables made at the receiver and removed at the end; one that is there is an error.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from fencinglab.dynamodb.parse import parse
-from fencinglab.dynamodb.requests import Requests
+from fencinglab.dynamodb.parse import made, parse, read
+from fencinglab.dynamodb.requests import Requests, renamed
+from fencinglab.dynamodb.rest import completed, told
 from fencinglab.errors import InputError
 
 _PACKAGE = Path(__file__).parents[1]
@@ -20,8 +21,22 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
 
-def find(wanted: str) -> Requests:
-    """The request file of that name, or in that file; InputError for anything else."""
+def find(wanted: str, rest: str = "") -> Requests:
+    """The request file of that name, or in that file; InputError for anything else.
+
+    What it lacks is taken from the file `rest`; without one it must be whole.
+    """
+    text, name = source(wanted)
+    if not rest:
+        return parse(text, name)
+    raw, (other, of) = read(text, name), source(rest)
+    whole = parse(other, of)
+    file = made(completed(raw, read(other, of), name, of), name)
+    return told(file, raw, renamed(whole, lambda _: file.tables[0]["TableName"]) if len(file.tables) == 1 else whole)
+
+
+def source(wanted: str) -> tuple[str, str]:
+    """The text of the request file of that name, or in that file, and the name of the file."""
     path = FOLDER / f"{wanted}.json" if wanted in names() else Path(wanted)
     if not path.exists():
         close = difflib.get_close_matches(path.stem, names(), 3, 0.5)
@@ -32,7 +47,7 @@ def find(wanted: str) -> Requests:
             content = opened.read(LONGEST + 1)
         if len(content) > LONGEST:
             raise InputError(f"{wanted}: is longer than {LONGEST:,} bytes; a request file is some pages of JSON")
-        return parse(content.decode("utf-8-sig"), path.name)
+        return content.decode("utf-8-sig"), path.name
     except OSError as error:
         raise InputError(f"{wanted}: cannot be read ({error.strerror}); name a JSON file") from None
     except UnicodeDecodeError as error:

@@ -14,6 +14,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import requests as files
+from fencinglab.dynamodb.parse import NO_ACQUIRE
 from fencinglab.dynamodb.requests import READ, Items, Requests
 from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.errors import InputError, UsageError
@@ -80,9 +81,7 @@ class Team:
         self.left_out = tuple(use.operation for use in file.program if use not in self.program)
         self.kinds = tuple(file.operations[use.operation].kind for use in self.program)
         if "grant" not in self.kinds:
-            raise InputError(
-                f"{file.name}: no operation of the program is of the kind grant; a search needs one that acquires"
-            )
+            raise InputError(f"{file.name}: {NO_ACQUIRE}")
         self._known: dict[tuple[Items, str, str], Sent] = {}
         self.start = Shared(self.stands.seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
 
@@ -95,7 +94,7 @@ class Team:
     @property
     def title(self) -> str:
         """Under what the search is made, in words."""
-        return f"with {self.file.name}"
+        return f"with {self.file.name}{f' and the rest of {self.file.rest}' if self.file.rest else ''}"
 
     @property
     def searched(self) -> str:
@@ -116,10 +115,9 @@ class Team:
         return len(self._known)
 
     @property
-    def granted(self) -> bool:
-        """Whether any request was ever granted the lease."""
-        grants = {use.operation for use, kind in zip(self.program, self.kinds, strict=True) if kind == "grant"}
-        return any(key[1] in grants and sent.decision == "accepted" for key, sent in self._known.items())
+    def asked_for(self) -> Iterator[tuple[str, Items, str, Sent]]:
+        """What the receiver has been asked: the operation, the items, the text of the request; and what came of it."""
+        return ((operation, items, text, sent) for (items, operation, text), sent in self._known.items())
 
     def without(self, operation: str, condition: str) -> Team:
         """The same workers with one condition less; what the receiver was asked before is known to both."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fencinglab.dynamodb.expression import conjuncts
 from fencinglab.dynamodb.requests import Items
+from fencinglab.dynamodb.sending import unmet
 from fencinglab.explore.invariants import INVARIANTS
 from fencinglab.explore.search import Answer, Run, Verdict, explore
 from fencinglab.explore.standing import singles
@@ -104,6 +105,23 @@ def _plain(value: dict[str, object] | None) -> str:
     if isinstance(content, list):
         return f"{{{' '.join(map(str, content))}}}"
     return f'"{content}"' if tag == "S" and str(content).isdecimal() else str(content)
+
+
+def never(team: Team) -> dict[str, list[str]]:
+    """The operations that were sent and always refused, each with those of its conditions that were never met."""
+    refusals: dict[str, list[tuple[Items, str]]] = {}
+    accepted = set()
+    for operation, items, text, sent in team.asked_for:
+        refusals.setdefault(operation, []).append((items, text))
+        if sent.decision != "rejected":
+            accepted.add(operation)
+    return {
+        operation: sorted(
+            set[str].intersection(*(unmet(team.file, operation, *asked) for asked in refusals[operation]))
+        )
+        for operation in refusals
+        if operation not in accepted
+    }
 
 
 def conditions(team: Team) -> list[tuple[str, str]]:

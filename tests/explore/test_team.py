@@ -132,8 +132,22 @@ def test_nobody_can_ever_acquire():
     def never(raw):
         raw["operations"]["acquire"]["update-item"]["ConditionExpression"] += " AND attribute_not_exists(requestId)"
 
-    with pytest.raises(InputError, match="nobody can ever acquire: the condition of `acquire` is never true here"):
+    with pytest.raises(
+        InputError,
+        match=r"nobody can ever acquire: `attribute_not_exists\(requestId\)` of `acquire` is never true here",
+    ):
         check(changed("broken-unconditional", never), most=1_000)
+
+
+def test_an_operation_that_can_never_be_accepted():
+    """So is the condition of any other operation, such as one on an attribute that nothing ever writes."""
+
+    def never(raw):
+        finish = raw["operations"]["finish"]["update-item"]
+        finish["ConditionExpression"] = "attribute_exists(requestId) AND fence = :token"
+
+    with pytest.raises(InputError, match="operation `finish` can never be accepted: `fence = :token` of `finish`"):
+        check(changed("broken-unconditional", never), most=100_000)
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,14 @@ FLOORS = (
     [
         (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
-            "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore",
+            "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore.telling", "explore",
         ),
         (
             "simulate.terms", "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
             "simulate.measure", "simulate.story", "simulate",
         ),
         ("drill.desk", "drill.process", "drill.scenarios", "drill.capture", "drill.run", "drill"),
-        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.whatif", "audit.fit", "audit"),
+        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.timelines", "audit.whatif", "audit.fit", "audit"),
     ],
     [
         (
@@ -56,7 +56,7 @@ FLOORS = (
             "report.drilled", "report", "compare.cells", "compare.advise", "compare.matrix", "compare.page",
             "compare.review", "compare.told", "compare",
         ),
-        ("check.check", "check.told", "check"),
+        ("check.check", "check.told", "check.files", "check"),
         ("narrate",), ("exercise",),
     ],
     [("cli.options", "cli.audit", "cli.replay", "cli.check", "cli.compare", "cli.drill", "cli", "__main__")],

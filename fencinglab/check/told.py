@@ -1,25 +1,19 @@
-"""What a search found, as text and as files: the verdicts, the shortest runs step by step, Mermaid and JSON."""
+"""What a search found, as text: the answer in a sentence, the verdicts, and runs step by step."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
-import fencinglab
-from fencinglab.errors import InputError, UsageError
-from fencinglab.explore import walk
+from fencinglab.errors import UsageError
+from fencinglab.explore import telling, walk
 from fencinglab.explore.hazards import HAZARDS
 from fencinglab.explore.invariants import ALERTING, INVARIANTS, MARKS, SOMETIMES
-from fencinglab.explore.run import Counterexample, counterexample, passing
 from fencinglab.explore.search import Answer, Verdict
 from fencinglab.explore.steps import Model
+from fencinglab.explore.telling import Told
 from fencinglab.explore.walk import Needed
 from fencinglab.inert import wrapped
-from fencinglab.model.replay import Run, replay
 
-SCHEMA = "fencinglab.check/1"
-MOST_ARROWS, MOST_WORKERS = 40, 4  # of a drawing that can still be read
 PASSING = "passing"  # what --show takes beside the invariants
 _SILENT = {
     **dict.fromkeys(ALERTING, "no alert is raised (--alert)"),
@@ -119,59 +113,49 @@ def _shown(answer: Answer, name: str) -> Iterator[str]:
     if verdict.run is None:
         yield from wrapped("", f"No run breaks {name}: {_says(answer, verdict)}.")
         return
-    if isinstance(answer.model, Model):
-        yield from _example(answer, name, verdict)
-    else:
-        yield from _sent(answer.model, verdict)
-
-
-def _example(answer: Answer, name: str, verdict: Verdict) -> Iterator[str]:
-    found = counterexample(answer, name)
-    yield from wrapped("", f"{found.timeline.title}, {_steps(verdict)}")
-    if verdict.rescue:
+    found = telling.broken(answer, name)
+    yield from wrapped("", f"{found.title}, {_steps(verdict)}")
+    if verdict.rescue and found.replayed:
         yield from wrapped("", "The last of it is an attempt that nobody disturbs, and it does not finish the job.")
-    yield from _told(found.run, found.lost_at)
-    if not found.lost_at:
+    yield from _told(found)
+    if found.replayed and not found.lost_at:
         yield from wrapped("", "No fix helps here, whenever it takes over.")
+    if not found.replayed:
+        yield from _did(found)
+        for number, says in enumerate(walk.rescued(answer.model, verdict), 1):
+            yield from wrapped(f"  then, alone, {number:>2}  ", says)
 
 
-def _sent(team: Any, verdict: Verdict) -> Iterator[str]:
-    """A run of a team's own requests: what was sent, what was decided, and what that changed."""
-    broken = INVARIANTS[verdict.invariant].broken
-    yield from wrapped("", f"{team.title.capitalize()} {broken}: the shortest run, {_steps(verdict)}")
-    happened = walk.walked(team, verdict.run or ())
-    for number, one in enumerate(happened, 1):
-        yield from wrapped(f"  {number:>2}  ", one.says)
-    if happened and happened[-1].operation:
-        last = happened[-1]
+def _did(found: Told) -> Iterator[str]:
+    """The last request that a receiver decided, and what it changed."""
+    last = found.lines[-1].happened if found.lines else None
+    if last and last.operation:
         yield from wrapped("The request that did it: ", last.operation)
         for place, (before, after) in enumerate(zip(last.before, last.after, strict=True)):
             if before != after or not place:
                 yield from wrapped("  item before  ", walk.item(before), cut=True)
                 yield from wrapped("  item after   ", walk.item(after), cut=True)
-    for number, says in enumerate(walk.rescued(team, verdict), 1):
-        yield from wrapped(f"  then, alone, {number:>2}  ", says)
 
 
 def _passing(answer: Answer) -> Iterator[str]:
-    for number, (name, timeline) in enumerate(passing(answer)):
+    for number, found in enumerate(telling.harmless(answer)):
         if number:
             yield ""
-        yield from wrapped("", f"A run that does nothing unsafe, and {SOMETIMES[name]}")
-        yield from _told(replay(timeline, answer.model.fix))
+        yield from wrapped("", f"{found.title}, and nothing unsafe is done")
+        yield from _told(found)
 
 
-def _told(run: Run, lost_at: int = 0) -> Iterator[str]:
-    """A numbered line an event; the one after which no fix helps any more is marked."""
-    wide = max(len(str(step.event)) for step in run.steps)
-    for number, step in enumerate(run.steps, 1):
-        mark = "▸" if step.event.line == lost_at else " "
-        yield from wrapped(f"{mark} {number:>2}  {step.event!s:<{wide}}  ", step.says)
-    if lost_at:
+def _told(found: Told) -> Iterator[str]:
+    """A line an event; the one after which no fix helps any more is marked. Steps are numbered."""
+    wide, number = max(len(line.event) for line in found.lines), 0
+    for line in found.lines:
+        number += bool(line.says)
+        mark = "▸" if found.lost_at and line.line == found.lost_at else " "
+        head = f"{mark} {number if line.says else '':>2}  {line.event:<{wide}}  "
+        yield from wrapped(head, line.says) if line.says else [head.rstrip()]
+    if found.lost_at:
         yield "▸ from here on every fix comes too late"
-
-
-# --------------------------------------------------------------------------- files
+    yield from wrapped("", telling.unsaid(found))
 
 
 def why(needs: Sequence[Needed]) -> str:
@@ -189,92 +173,3 @@ def _without(need: Needed) -> str:
         broken = [f"{INVARIANTS[name].broken} ({_steps(need.answer.of(name))})" for name in need.breaks]
         return f"without it {'; '.join(broken)}"
     return f"not decided: {need.answer.stopped}" if need.answer.stopped else "redundant within these bounds"
-
-
-def contents(answer: Answer) -> dict[str, str]:
-    """The files of a search by name: check.json, and each counterexample as a timeline and, where it fits, Mermaid."""
-    if not isinstance(answer.model, Model):
-        return {"check.json": json.dumps(data(answer, ()), indent=1, ensure_ascii=False) + "\n"}
-    found = [counterexample(answer, v.invariant) for v in answer.verdicts if v.status == "violated"]
-    files = {"check.json": json.dumps(data(answer, found), indent=1, ensure_ascii=False) + "\n"}
-    for one in found:
-        files[f"{one.timeline.name}.timeline"] = str(one.timeline)
-        try:
-            files[f"{one.timeline.name}.mmd"] = mermaid(one.run)
-        except InputError:
-            continue  # check.json says why
-    for name, timeline in passing(answer):
-        files[f"passing/{name}.timeline"] = str(timeline)
-    return files
-
-
-def data(answer: Answer, found: Sequence[Counterexample]) -> dict[str, Any]:
-    """The whole answer as plain values."""
-    model, runs = answer.model, {one.invariant: one for one in found}
-    return {
-        "schema": SCHEMA,
-        "version": fencinglab.__version__,
-        "searched": f"{model.title}: {model.searched}",
-        "workers": len(model.names),
-        "hazards": {hazard.name: hazard.times for hazard in model.hazards},
-        "headline": headline(answer),
-        "exit_code": exit_code(answer),
-        "states": answer.states,
-        "stopped": answer.stopped or None,
-        "reached": {name: len(run) for name, run in answer.reached.items()},
-        "invariants": [
-            {
-                "name": v.invariant, "class": INVARIANTS[v.invariant].group, "says": INVARIANTS[v.invariant].says,
-                "status": v.status, "length": v.length, "missing": list(v.missing),
-                "counterexample": _run(runs[v.invariant]) if v.invariant in runs else _requests(model, v),
-            }
-            for v in answer.verdicts
-        ],
-    }  # fmt: skip
-
-
-def _run(found: Counterexample) -> dict[str, Any]:
-    try:
-        drawing, why_not = mermaid(found.run), None
-    except InputError as error:
-        drawing, why_not = None, str(error)
-    return {
-        "timeline": str(found.timeline),
-        "steps": [{"event": str(s.event), "line": s.event.line, "says": s.says} for s in found.run.steps],
-        "lost_at": found.lost_at or None,
-        "mermaid": drawing,
-        "not_drawn": why_not,
-    }
-
-
-def _requests(team: Any, verdict: Verdict) -> dict[str, Any] | None:
-    """A run of a team's own requests, with the items before and after each step; None where nothing is violated."""
-    if verdict.run is None:
-        return None
-    return {"steps": [one._asdict() for one in walk.walked(team, verdict.run)]}
-
-
-def mermaid(run: Run) -> str:
-    """The run as a Mermaid sequence diagram; InputError where it would be too large to be read."""
-    workers = run.timeline.workers
-    for what, count, most in (("workers", len(workers), MOST_WORKERS), ("events", len(run.steps), MOST_ARROWS)):
-        if count > most:
-            raise InputError(
-                f"{run.timeline.name}: is not drawn with {count} {what}; a diagram is readable up to {most}"
-            )
-    lines = ["sequenceDiagram", *(f"    participant {who}" for who in ("authority", *workers, "receiver"))]
-    for step in run.steps:
-        lines.append(f"    {_arrow(step.event.act, step.event.worker, step)}")
-    return "\n".join(lines) + "\n"
-
-
-def _arrow(act: str, worker: str, step: Any) -> str:
-    says = step.says.replace(";", ",").replace("#", "no. ")  # both mean something to Mermaid
-    rejected = any(decision.row["decision"] == "rejected" for decision in step.decisions)
-    if not worker:
-        return f"Note over authority: {says}"
-    if act in ("acquire", "renew", "release", "check"):
-        return f"{worker}{'-x' if rejected else '->>'}authority: {says}"
-    if step.decisions:
-        return f"{worker}{'-x' if rejected else '->>'}receiver: {says}"
-    return f"Note over {worker}: {says}"

@@ -45,7 +45,7 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
     """Check what the options ask for and print it; the exit code."""
-    from fencinglab.check import told
+    from fencinglab.check import files, told
     from fencinglab.explore import hazards as going_wrong
     from fencinglab.explore import search
     from fencinglab.model import fix
@@ -70,14 +70,14 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
         model, symmetric=options.symmetry, most=most, progress=lambda states: show(f"{states:,} states")
     )
     show("")
-    give(told.screen(answer, options.show), options.out, lambda: told.contents(answer))
+    give(told.screen(answer, options.show), options.out, lambda: files.contents(answer))
     return told.exit_code(answer, failing)
 
 
 def _requests(
     options: argparse.Namespace, chosen: Any, most: int, failing: Sequence[str], show: Callable[[str], None]
 ) -> int:
-    from fencinglab.check import told
+    from fencinglab.check import files, told
     from fencinglab.check.check import check
     from fencinglab.dynamodb import shelf
 
@@ -89,5 +89,5 @@ def _requests(
     show("")
     text = told.screen(found.answer, options.show) + (told.why(found.needed) if found.needed else "")
     text += f"The receiver was asked {found.calls:,} different requests.\n"
-    give(text, options.out, lambda: told.contents(found.answer))
+    give(text, options.out, lambda: files.contents(found.answer))
     return told.exit_code(found.answer, failing)

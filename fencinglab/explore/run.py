@@ -15,13 +15,14 @@ from fencinglab.explore.search import Answer, Run, Verdict
 from fencinglab.explore.steps import NAMES, Model, Step
 from fencinglab.model import replay, timeline
 from fencinglab.model.event import Event
-from fencinglab.model.fix import FIXES
+from fencinglab.model.fix import FIXES, Fix
 from fencinglab.model.harm import harms, unsafe
 from fencinglab.model.timeline import Timeline
 
 RESOURCE = "report"
 LEASE_LENGTH = 60  # seconds
 _OWN = ("acquire", "acquire early", "read", "check", "renew", "send", "release", "crash", "downgrade")
+_VALUES = {"finish": "DONE", "alert": "overdue"}
 _ARRIVALS = ("arrive", "arrive, reply lost", "inspect", "apply")
 
 
@@ -90,20 +91,31 @@ def _alerts(run: replay.Run) -> int:
 
 def timeline_of(model: Model, run: Run, name: str, title: str) -> Timeline:
     """The run as a timeline, read back from its own text, so that every event has its line."""
-    events = tuple(_Telling(model, run).events())
-    workers = tuple(name for name in NAMES if any(event.worker == name for event in events)) or model.names
-    made = Timeline(
-        name, title, workers, (RESOURCE,), model.receiver.token(model.receiver.start) + 1, LEASE_LENGTH, events,
-        fixes=(model.fix.name,),
-    )  # fmt: skip
+    events = [event for told in events_of(model.fix, model.program, run) for event in told]
+    token = model.receiver.token(model.receiver.start) + 1
+    return written(events, name, title, model.names, token, (model.fix.name,))
+
+
+def events_of(fix: Fix, program: Sequence[str], run: Sequence[Step | None]) -> list[list[Event]]:
+    """The events of each step of a run of the program, whose kinds these are; none of a step that is None."""
+    telling = _Telling(fix, program, run)
+    return [[*telling.events(place)] for place in range(len(run))]
+
+
+def written(
+    events: Sequence[Event], name: str, title: str, names: tuple[str, ...], token: int, fixes: tuple[str, ...] = ()
+) -> Timeline:
+    """The events as a timeline, read back from its own text; an InputError where they can never happen."""
+    workers = tuple(name for name in NAMES if any(event.worker == name for event in events)) or names
+    made = Timeline(name, title, workers, (RESOURCE,), token, LEASE_LENGTH, tuple(events), fixes=fixes)
     return timeline.parse(str(made), f"{name}.timeline")
 
 
 class _Telling:
     """The events of a run, with what a timeline must say beside the steps."""
 
-    def __init__(self, model: Model, run: Run) -> None:
-        self.model, self.run = model, run
+    def __init__(self, fix: Fix, program: Sequence[str], run: Sequence[Step | None]) -> None:
+        self.fix, self.program, self.run = fix, program, run
         self.paused = set[str]()
         self.leased = set[str]()  # workers with a lease that they know of
         self.attempts = Counter[str]()
@@ -111,15 +123,14 @@ class _Telling:
         self.arrived = set[tuple[str, int, int]]()
         self.early = 0
 
-    def events(self) -> Iterator[Event]:
-        """The events in order."""
-        for place, step in enumerate(self.run):
-            if step.act in _OWN:
-                yield from self._wakes(step.worker)
-            if step.act in _ARRIVALS:
-                yield from self._arrival(place, step)
-            else:
-                yield from self._other(place, step)
+    def events(self, place: int) -> Iterator[Event]:
+        """The events of the step in this place; the places are asked for in their order."""
+        step = self.run[place]
+        if step is None:
+            return
+        if step.act in _OWN:
+            yield from self._wakes(step.worker)
+        yield from self._arrival(place, step) if step.act in _ARRIVALS else self._other(place, step)
 
     def _wakes(self, worker: str) -> Iterator[Event]:
         if worker in self.paused:
@@ -128,10 +139,13 @@ class _Telling:
 
     def _later(self, place: int, worker: str) -> bool:
         """Whether the worker does something itself after this step."""
-        return any(step.worker == worker and step.act in _OWN for step in self.run[place + 1 :])
+        return any(step.worker == worker and step.act in _OWN for step in self._after(place))
+
+    def _after(self, place: int) -> Iterator[Step]:
+        return (step for step in self.run[place + 1 :] if step is not None)
 
     def _other(self, place: int, step: Step) -> Iterator[Event]:
-        who, fix = step.worker, self.model.fix
+        who, fix = step.worker, self.fix
         match step.act:
             case "expire":
                 for name in sorted(self.leased - self.paused):
@@ -145,7 +159,8 @@ class _Telling:
                 if step.act == "acquire early":
                     self.early += 1
                     yield Event("ahead", who, number=30 + (LEASE_LENGTH * fix.times + fix.delay) * (self.early + 1))
-                self.leased.add(who)
+                if step.accepted is not False:
+                    self.leased.add(who)
                 self.attempts[who] += 1
                 yield Event("acquire", who)
             case "send":
@@ -164,19 +179,19 @@ class _Telling:
 
     def _named(self, step: Step) -> tuple[str, str]:
         """The kind of what is sent, and a value that tells its sender's attempts apart."""
-        program = self.model.program
+        program = self.program
         kind = program[step.number].split("+")[0]
         attempt = f"{step.worker}{self.attempts[step.worker] if self.attempts[step.worker] > 1 else ''}"
         if kind != "write":
-            return kind, f"{'DONE' if kind == 'finish' else 'overdue'}-{attempt}"
+            return kind, f"{_VALUES.get(kind, kind)}-{attempt}"
         return kind, f"draft{step.number + 1 if program.count('write') > 1 else ''}-{attempt}"
 
     def _arrival(self, place: int, step: Step) -> Iterator[Event]:
         """A copy arrives; one that is checked apart is doubled before, if a further one will arrive."""
         who, key = step.worker, (step.worker, step.grant, step.number)
         value, lost = self.values[key], step.act == "arrive, reply lost"
-        if self.model.fix.rules.guard.two_steps:
-            deliveries = [s for s in self.run[place + 1 :] if (s.worker, s.grant, s.number) == key]
+        if self.fix.rules.guard.two_steps:
+            deliveries = [s for s in self._after(place) if (s.worker, s.grant, s.number) == key]
             if step.act != "apply" and any(s.act in ("arrive", "inspect", "arrive, reply lost") for s in deliveries):
                 yield Event("duplicate", who, value=value)
             if step.act != "apply":

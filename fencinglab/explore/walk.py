@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fencinglab.dynamodb.expression import conjuncts
 from fencinglab.dynamodb.requests import Items
 from fencinglab.dynamodb.sending import unmet
-from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.invariants import INVARIANTS, Past, observe
 from fencinglab.explore.search import Answer, Run, Verdict, explore
 from fencinglab.explore.standing import singles
 from fencinglab.explore.steps import Step
@@ -23,6 +23,7 @@ class Happened(NamedTuple):
     operation: str  # that was decided; empty = none
     before: Items
     after: Items
+    breaks: tuple[str, ...] = ()  # the invariants that the step itself breaks
 
 
 class Needed(NamedTuple):
@@ -36,16 +37,16 @@ class Needed(NamedTuple):
 
 def walked(team: Team, run: Run) -> list[Happened]:
     """The steps of a run in sentences, with the items before and after each."""
-    shared, workers = team.start, dict.fromkeys(team.names, team.idle)
+    shared, workers, past = team.start, dict.fromkeys(team.names, team.idle), Past()
     told = []
     for step in run:
         name = step.worker
         moves = team.of_worker(shared, workers[name], name) if name else team.common(shared)
         move = next(move for move in moves if move.step == step)
         operation = team.program[step.number].operation if step.act.endswith(("arrive", "arrives", "lost")) else ""
-        told.append(
-            Happened(_says(team, step, shared.items, move.shared.items), operation, shared.items, move.shared.items)
-        )
+        past, broken, _ = (past, (), ()) if move.effect is None else observe(past, move.effect)
+        says = _says(team, step, shared.items, move.shared.items)
+        told.append(Happened(says, operation, shared.items, move.shared.items, tuple(sorted(broken))))
         shared = move.shared
         if name:
             workers[name] = move.worker

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from fencinglab.check import told
+from fencinglab.check import files, told
 from fencinglab.errors import InputError, UsageError
+from fencinglab.explore import telling
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.invariants import INVARIANTS
-from fencinglab.explore.run import counterexample
 from fencinglab.explore.search import explore, model_of
 from fencinglab.inert import WIDTH
 from fencinglab.model import shelf
@@ -83,25 +83,24 @@ def test_an_unknown_run_is_refused():
 def test_the_files():
     """check.json holds the whole answer; each counterexample is a timeline that reads back and a drawing."""
     found = answer("fenced")
-    files = told.contents(found)
-    whole = json.loads(files["check.json"])
+    written = files.contents(found)
+    whole = json.loads(written["check.json"])
     by_name = {one["name"]: one for one in whole["invariants"]}
 
-    assert {name for name in files if name.startswith("fenced-")} == {
+    assert {name for name in written if name.startswith("fenced-")} == {
         f"fenced-{name}.{ending}" for name in ("ownership", "terminal", "late") for ending in ("timeline", "mmd")
     }
-    assert (whole["schema"], whole["states"], whole["exit_code"], whole["stopped"]) == (told.SCHEMA, 1789, 1, None)
+    assert (whole["schema"], whole["states"], whole["exit_code"], whole["stopped"]) == (files.SCHEMA, 1789, 1, None)
     assert (by_name["ownership"]["status"], by_name["ownership"]["length"]) == ("violated", 6)
-    assert by_name["ownership"]["counterexample"]["timeline"] == files["fenced-ownership.timeline"]
+    assert by_name["ownership"]["counterexample"]["timeline"] == written["fenced-ownership.timeline"]
     assert by_name["order"]["counterexample"] is None
     assert [step["event"] for step in by_name["ownership"]["counterexample"]["steps"]][-1] == "A's draft-A arrives"
-    assert any(name.startswith("passing/") for name in files)
+    assert any(name.startswith("passing/") for name in written)
 
 
 def test_the_drawing():
     """The Mermaid diagram has every party, an arrow a decision, and a crossed one where the receiver refused."""
-    found = counterexample(answer("fenced"), "ownership")
-    drawn = told.mermaid(found.run).splitlines()
+    drawn = files.mermaid(telling.broken(answer("fenced"), "ownership")).splitlines()
 
     assert drawn[:5] == [
         "sequenceDiagram", "    participant authority", "    participant A", "    participant B", "    participant receiver",
@@ -109,17 +108,17 @@ def test_the_drawing():
     assert drawn[5] == "    A->>authority: A is granted 41 until 01:00"
     assert drawn[7] == "    Note over authority: A's lease (41) runs out, what it protects does not change"
     assert drawn[-1] == "    A->>receiver: A wrote with 41 after 42 was granted: accepted by at-or-above"
-    refused = told.mermaid(replay(shelf.find("report-generation"), FIXES["fenced"]))
+    refused = files.mermaid(telling.replayed(replay(shelf.find("report-generation"), FIXES["fenced"])))
     assert "A-xreceiver: A wrote with 41" in refused
 
 
 def test_a_drawing_that_cannot_be_read_is_refused():
     """Beyond a readable size the drawing is refused with the reason, and check.json carries it."""
     told_long = shelf.find("report-generation")
-    long = replay(told_long, FIXES["fenced"])
-    many = long._replace(steps=long.steps * 9)
+    long = telling.replayed(replay(told_long, FIXES["fenced"]))
+    many = long._replace(lines=long.lines * 9)
 
     with pytest.raises(
         InputError, match="report-generation: is not drawn with 72 events; a diagram is readable up to 40"
     ):
-        told.mermaid(many)
+        files.mermaid(many)

@@ -8,7 +8,7 @@ import claims
 import pytest
 
 from fencinglab import cli
-from fencinglab.check import told
+from fencinglab.check import files, told
 from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.parse import parse
@@ -63,7 +63,7 @@ def test_it_is_told_in_lines_that_fit(as_text):
     assert "No run breaks polling-stops: holds in all" in text
     assert 'writtenToken nothing → "9"' in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= WIDTH
-    assert json.loads(told.contents(as_text.answer)["check.json"])["invariants"][1]["counterexample"]["steps"]
+    assert json.loads(files.contents(as_text.answer)["check.json"])["invariants"][1]["counterexample"]["steps"]
 
 
 def test_a_finished_request_is_taken_up_again_by_the_literal_acquire():

@@ -1,0 +1,99 @@
+"""What a search found, as files: JSON, and each counterexample as a timeline and a Mermaid diagram."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import fencinglab
+from fencinglab.check import told
+from fencinglab.errors import InputError
+from fencinglab.explore import telling
+from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.search import Answer
+from fencinglab.explore.telling import Told
+
+SCHEMA = "fencinglab.check/1"
+MOST_ARROWS, MOST_WORKERS = 40, 4  # of a drawing that can still be read
+
+
+def contents(answer: Answer) -> dict[str, str]:
+    """The files of a search by name: check.json, and each counterexample as a timeline and, where it fits, Mermaid."""
+    found = {v.invariant: telling.broken(answer, v.invariant) for v in answer.verdicts if v.status == "violated"}
+    files = {"check.json": json.dumps(data(answer, found), indent=1, ensure_ascii=False) + "\n"}
+    for one in found.values():
+        if one.timeline:
+            files[f"{one.name}.timeline"] = str(one.timeline)
+        try:
+            files[f"{one.name}.mmd"] = mermaid(one)
+        except InputError:
+            continue  # check.json says why
+    for one in telling.harmless(answer):
+        if one.timeline:
+            files[f"passing/{one.name}.timeline"] = str(one.timeline)
+    return files
+
+
+def data(answer: Answer, found: Mapping[str, Told]) -> dict[str, Any]:
+    """The whole answer as plain values."""
+    model = answer.model
+    return {
+        "schema": SCHEMA,
+        "version": fencinglab.__version__,
+        "searched": f"{model.title}: {model.searched}",
+        "workers": len(model.names),
+        "hazards": {hazard.name: hazard.times for hazard in model.hazards},
+        "headline": told.headline(answer),
+        "exit_code": told.exit_code(answer),
+        "states": answer.states,
+        "stopped": answer.stopped or None,
+        "reached": {name: len(run) for name, run in answer.reached.items()},
+        "invariants": [
+            {
+                "name": v.invariant, "class": INVARIANTS[v.invariant].group, "says": INVARIANTS[v.invariant].says,
+                "status": v.status, "length": v.length, "missing": list(v.missing),
+                "counterexample": _run(found[v.invariant]) if v.invariant in found else None,
+            }
+            for v in answer.verdicts
+        ],
+    }  # fmt: skip
+
+
+def _run(found: Told) -> dict[str, Any]:
+    try:
+        drawing, why_not = mermaid(found), None
+    except InputError as error:
+        drawing, why_not = None, str(error)
+    return {
+        "timeline": str(found.timeline) if found.timeline else None,
+        "unsaid": list(found.unsaid),
+        "steps": [
+            {"event": line.event or None, "line": line.line or None, "says": line.says}
+            | (
+                {name: getattr(line.happened, name) for name in ("operation", "before", "after")}
+                if line.happened
+                else {}
+            )
+            for line in found.lines
+        ],
+        "lost_at": found.lost_at or None,
+        "mermaid": drawing,
+        "not_drawn": why_not,
+    }
+
+
+def mermaid(found: Told) -> str:
+    """The run as a Mermaid sequence diagram; InputError where it would be too large to be read."""
+    for what, count, most in (("workers", len(found.workers), MOST_WORKERS), ("events", len(found.lines), MOST_ARROWS)):
+        if count > most:
+            raise InputError(f"{found.name}: is not drawn with {count} {what}; a diagram is readable up to {most}")
+    parties = (telling.AUTHORITY, *found.workers, telling.RECEIVER)
+    lines = ["sequenceDiagram", *(f"    participant {who}" for who in parties)]
+    for line in found.lines:
+        says = (line.says or line.event).replace(";", ",").replace("#", "no. ")  # both mean something to Mermaid
+        if line.decides:
+            lines.append(f"    {line.worker}{'-x' if line.refused else '->>'}{line.decides}: {says}")
+        else:
+            lines.append(f"    Note over {line.worker or telling.AUTHORITY}: {says}")
+    return "\n".join(lines) + "\n"

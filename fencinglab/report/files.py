@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fencinglab.audit import evidence
+from fencinglab.audit import evidence, timelines
 from fencinglab.logs import read
 from fencinglab.output import place, table
 from fencinglab.report import page, screen
@@ -24,6 +24,7 @@ _FINDING = (
 def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str]) -> list[Path]:
     """Write report.json, findings.csv, affected.csv, summary.md, report.html and what was set aside into `out`.
 
+    The worst accepted stale writes are written as timelines below `findings/`.
     `more` are further files by name. `private` also writes the raw lines that were set aside, which are payload.
     Returns the paths. A folder that cannot be written is a UsageError.
     """
@@ -34,6 +35,7 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
         "affected.csv": _csv(list(affected[0]) if affected else ["resource"], affected),
         "summary.md": screen.summary(done.report),
         "report.html": page.html(done.report),
+        **{replay["file"]: "\n".join(replay["lines"]) + "\n" for replay in done.report["replays"]},
         **more,
     }
     if private and done.log.set_aside:
@@ -44,11 +46,12 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
             + "\n"
             for a in done.log.set_aside
         )
-    left = out / "private" / "set_aside.jsonl"
-    if "private/set_aside.jsonl" not in contents and left.exists():  # of an earlier run
-        left.unlink()
-        with contextlib.suppress(OSError):
-            left.parent.rmdir()
+    for name in ("private/set_aside.jsonl", *(f"findings/{n}.timeline" for n in range(1, timelines.WORST + 1))):
+        left = out / name
+        if name not in contents and left.exists():  # of an earlier run
+            left.unlink()
+            with contextlib.suppress(OSError):
+                left.parent.rmdir()
     return place(contents, out)
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import fencinglab
-from fencinglab.audit import advice, evidence
+from fencinglab.audit import advice, evidence, timelines
 from fencinglab.audit.audit import Audit, Result
 from fencinglab.audit.rules import CLASSES
 from fencinglab.logs import mapping, read
@@ -86,6 +86,7 @@ def build(
         "statuses": evidence.statuses(con),
         "timeline": history_rows(con, [r["resource"] for r in affected[:WORST]] or evidence.busiest(con, WORST)),
         "rejections": rejections(con),
+        "replays": _replays(con, log, affected),
         "set_aside": [
             {"reason": reason, "count": count, "first": next(a.source for a in log.set_aside if a.reason == reason)}
             for reason, count in Counter(a.reason for a in log.set_aside).most_common(SHOWN)
@@ -126,6 +127,17 @@ def _place(con: duckdb.DuckDBPyConnection, log: read.Log, rows: list[dict[str, A
     placed = read.place(con, log, {row["row_id"] for row in rows})
     for row in rows:
         row["source"] = placed.get(row.pop("row_id"), row["source"])
+
+
+def _replays(con: duckdb.DuckDBPyConnection, log: read.Log, affected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """[{file, resource, title, lines}] of the worst accepted stale writes as timelines, for `fencinglab replay`."""
+    told = timelines.worst(con, affected)
+    placed = read.place(con, log, {row_id for one in told for row_id in one.row_ids if row_id is not None})
+    return [
+        {"file": f"findings/{n}.timeline", "resource": one.resource, "title": one.timeline.title,
+         "lines": one.lines(placed)}
+        for n, one in enumerate(told, 1)
+    ]  # fmt: skip
 
 
 def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int = 0, skipped: str = "") -> str:

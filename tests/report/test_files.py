@@ -63,13 +63,14 @@ def broken_jobs() -> str:
 
 
 def test_five_files_are_written(run):
-    """A run writes its five files and nothing besides, says where, and leaves no trace of its work."""
+    """A run writes its five files, a timeline of each worst finding and nothing besides, says where, and leaves no trace of its work."""
     code, written, screen = run({"log.jsonl": broken_jobs()}, *DONE)
 
     assert code == 1
-    assert set(written) == NAMES
+    told = [f"findings/{n}.timeline" for n in (1, 2, 3, 4)]
+    assert set(written) == NAMES | {*told}
     assert screen.splitlines()[-1] == "Written: " + ", ".join(
-        f"out/{n}" for n in ("report.json", "findings.csv", "affected.csv", "summary.md", "report.html")
+        f"out/{n}" for n in ("report.json", "findings.csv", "affected.csv", "summary.md", "report.html", *told)
     )
 
 
@@ -87,6 +88,29 @@ def test_findings_and_report_agree(run, no_page):
     }
     shown = {(r["name"], row["source"]) for r in report["rules"] for row in r["rows"] if r["status"] == "violated"}
     assert {(row["rule"], row["source"]) for row in found} == shown
+
+
+def test_a_written_timeline_is_replayed(run, no_page, capsys):
+    """`fencinglab replay` takes a finding's file: without a fix the write is accepted, and the fence refuses it."""
+    _, written, _ = run({"log.jsonl": broken_jobs()}, *DONE)
+    report = json.loads(written["report.json"])
+    assert cli.main(["replay", "out/findings/1.timeline", "--fix", "unfenced", "--fix", "fenced"]) == 0
+    told = capsys.readouterr().out
+
+    assert [written[replay["file"]].splitlines() for replay in report["replays"]] == [
+        replay["lines"] for replay in report["replays"]
+    ]
+    assert "✕ unfenced  worker-a wrote with 1 after 2 was accepted: accepted, nothing compared" in told
+    assert told.splitlines()[-1] == "fenced    ● nothing unsafe"
+
+
+def test_timelines_of_an_earlier_run_go(run, no_page):
+    """A second audit into the same folder leaves no timeline of the first, and no other file of the user's is touched."""
+    run({"log.jsonl": broken_jobs()}, *DONE)
+    Path("out/findings/mine.timeline").write_text("mine", encoding="utf-8")
+    _, written, _ = run({"log.jsonl": worlds.stream(worlds.jobs())}, *DONE)
+
+    assert set(written) == NAMES | {"findings/mine.timeline"}
 
 
 def test_the_report_says_what_was_read(run, no_page):
@@ -264,7 +288,7 @@ def test_redacted_files_name_nothing(run, logs, options):
     code, written, screen = run(given, "--terminal", "DONE,FAILED,COMPLETED", "--redact", *said, *options)
 
     assert code in (1, 3)
-    assert set(written) == NAMES
+    assert {name for name in written if not name.startswith("findings/")} == NAMES
     for name, text in (*written.items(), ("the screen", screen)):
         found = {text[max(0, m.start() - 30) : m.end() + 40] for m in re.finditer("zz-|998877665544", text)}
         assert found == set(), name

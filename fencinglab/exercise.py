@@ -5,10 +5,9 @@ Nothing is compared with a stored solution: the answer is replayed.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 
-from fencinglab.errors import InputError
+from fencinglab.errors import InputError, nearest
 from fencinglab.inert import inert, wrapped
 from fencinglab.model.event import MUTATIONS
 from fencinglab.model.fix import Fix
@@ -90,7 +89,7 @@ def _of_break(fix: Fix, timeline: Timeline, change: Mapping[str, str]) -> list[s
     made = {old: new for old, new in change.items() if old != new}
     for old in change:
         if old not in lines:
-            near = difflib.get_close_matches(old, lines, 1, 0)[0]
+            [near] = nearest(old, lines, 1)
             return [f"There is no line `{inert(old, 80)}` in {timeline.name}; nearest: `{near}`."]
     if unsafe(replay(held, fix)):
         return [f"{fix.name} does not help in {timeline.name} as it stands: take a timeline in which it does."]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fencinglab.errors import UsageError
+from fencinglab.errors import UsageError, nearest
 from fencinglab.inert import inert
 
 
@@ -25,9 +24,8 @@ def check_parameters(cells: Sequence[str], values: Mapping[str, Any]) -> None:
     given = [node.targets[0].id for _, body in trees[place + 1 :] for node in body]  # type: ignore[attr-defined]
     for name in given:
         if name not in declared:
-            close = difflib.get_close_matches(name, declared, n=1)
-            nearest = f" (nearest: `{close[0]}`)" if close else ""
-            raise UsageError(f"this notebook has no parameter `{name}`{nearest}; it has {listed}")
+            [close] = nearest(name, declared, 1)
+            raise UsageError(f"this notebook has no parameter `{name}` (nearest: `{close}`); it has {listed}")
     for name, default in declared.items():
         value = values[name]
         if type(value) is not type(default):

@@ -6,7 +6,6 @@ touches and removes only its own items.
 
 from __future__ import annotations
 
-import difflib
 import json
 import threading
 import time
@@ -22,7 +21,7 @@ from fencinglab.drill.scenarios import SCENARIOS, Scenario, not_played
 from fencinglab.dynamodb.mock import Mock, client
 from fencinglab.dynamodb.requests import Requests, renamed
 from fencinglab.dynamodb.sending import tables
-from fencinglab.errors import InputError, UsageError
+from fencinglab.errors import InputError, UsageError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,8 +107,8 @@ def choose(file: Requests, names: Sequence[str]) -> tuple[list[Scenario], list[t
     """The scenarios to play, and those that are not played with the reason for each."""
     for name in names:
         if name not in SCENARIOS:
-            near = difflib.get_close_matches(name, SCENARIOS, 3, 0.4) or SCENARIOS
-            raise UsageError(f"--scenario {name}: there is no such scenario; nearest: {', '.join(near)}")
+            near = ", ".join(nearest(name, SCENARIOS))
+            raise UsageError(f"--scenario {name}: there is no such scenario (`list` tells all); nearest: {near}")
     chosen, left_out = [], []
     for name, scenario in SCENARIOS.items():
         why = not_played(scenario, file)

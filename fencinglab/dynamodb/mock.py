@@ -2,7 +2,8 @@
 
 moto evaluates a condition and writes in two steps, so that of several threads more than one may acquire a lease. `Mock`
 puts one mutex round the whole request, reply included. Without it (`atomic=False`) it is the negative control: a
-receiver that a drill must catch; its threads take turns often enough that it is caught on any machine. Nothing here reaches a cloud unless it is told to by `aws=True`.
+receiver that a drill must catch; its threads take turns often enough that it is caught on any machine. Nothing here
+reaches a cloud unless it is told to by `aws=True`.
 """
 
 from __future__ import annotations

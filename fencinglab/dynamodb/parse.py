@@ -6,7 +6,6 @@ AWS CLI checks it. `refused` asks a mock of its own about the rest, such as rese
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -28,7 +27,7 @@ from fencinglab.dynamodb.requests import (
     singles,
     typed,
 )  # fmt: skip
-from fencinglab.errors import InputError
+from fencinglab.errors import InputError, nearest
 from fencinglab.history import KINDS
 
 _EXPRESSIONS = ("UpdateExpression", "ConditionExpression", "ProjectionExpression")
@@ -277,5 +276,4 @@ def _listed(raw: Any) -> list[Any]:
 
 def _nearest(name: str, allowed: Iterable[str]) -> str:
     listed = list(allowed)
-    close = difflib.get_close_matches(name, listed, 1)
-    return f" (nearest: `{close[0]}`)" if close else f"; allowed: {', '.join(listed)}"
+    return f" (nearest: `{nearest(name, listed, 1)[0]}`; allowed: {', '.join(listed)})"

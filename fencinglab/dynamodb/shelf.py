@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 from fencinglab.dynamodb.parse import made, parse, read
 from fencinglab.dynamodb.requests import Requests, renamed
 from fencinglab.dynamodb.rest import completed, told
-from fencinglab.errors import InputError
+from fencinglab.errors import InputError, nearest
 
 _PACKAGE = Path(__file__).parents[1]
 _INSTALLED = _PACKAGE / "requests"
@@ -39,9 +38,8 @@ def source(wanted: str) -> tuple[str, str]:
     """The text of the request file of that name, or in that file, and the name of the file."""
     path = FOLDER / f"{wanted}.json" if wanted in names() else Path(wanted)
     if not path.exists():
-        close = difflib.get_close_matches(path.stem, names(), 3, 0.5)
-        nearest = f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names())}"
-        raise InputError(f"`{wanted}` is neither a request file that comes with fencinglab nor a file; {nearest}")
+        near = f"nearest: {', '.join(nearest(path.stem, names()))}"
+        raise InputError(f"`{wanted}` is neither a request file that comes with fencinglab nor a file; {near}")
     try:
         with path.open("rb") as opened:
             content = opened.read(LONGEST + 1)

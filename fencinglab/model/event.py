@@ -123,7 +123,7 @@ def nearest(text: str) -> str:
 
     def resemblance(line: str, form: str) -> float:
         verbs = {word for word in form.split() if word.isalpha()} & {*words}
-        return len(verbs) + difflib.SequenceMatcher(None, line, text).ratio()
+        return len(verbs) + difflib.SequenceMatcher(None, line, text).ratio() - abs(len(form.split()) - len(words)) / 4
 
     forms = [re.sub(r"\[[^]]*\]", "", form) for form in FORMS.values()]
     lines = [" ".join(_filled(part, words, place) for place, part in enumerate(form.split())) for form in forms]

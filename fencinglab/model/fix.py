@@ -5,10 +5,9 @@ Each says in one sentence what it improves and in another what it leaves.
 
 from __future__ import annotations
 
-import difflib
 from typing import NamedTuple
 
-from fencinglab.errors import InputError
+from fencinglab.errors import InputError, nearest
 from fencinglab.model.guard import GUARDS
 from fencinglab.model.receiver import Rules
 
@@ -190,5 +189,4 @@ def named(name: str) -> Fix:
     """The fix of that name, or an InputError with the nearest names."""
     if name in FIXES:
         return FIXES[name]
-    near = difflib.get_close_matches(name, FIXES, 3, 0.4) or FIXES
-    raise InputError(f"`{name}` is no fix; nearest: {', '.join(near)}")
+    raise InputError(f"`{name}` is no fix; nearest: {', '.join(nearest(name, FIXES))}")

@@ -6,11 +6,11 @@ for a lease, resumes without a pause, or receives what was never sent.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fencinglab.errors import nearest
 from fencinglab.model.event import FORMS, MUTATIONS, Event
 
 
@@ -90,7 +90,7 @@ def _misnamed(event: Event, known: Mapping[str, Sequence[str]]) -> Fault | None:
     for slot, names in known.items():
         name = getattr(event, slot)
         if name and name not in names:
-            near = (difflib.get_close_matches(name, names, 1) or names)[0]
+            [near] = nearest(name, names, 1)
             return Fault(event, f"`{name}` is no {slot} here ({', '.join(names)})", str(event.but(**{slot: near})))
         if not name and len(names) > 1 and f"{{{slot}}}" in FORMS[event.act]:
             says = f"it names no {slot} and there are {len(names)} ({', '.join(names)})"

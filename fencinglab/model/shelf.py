@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from fencinglab.errors import InputError
+from fencinglab.errors import InputError, nearest
 from fencinglab.model.timeline import Timeline, parse
 
 _PACKAGE = Path(__file__).parents[1]
@@ -40,9 +39,11 @@ def find(wanted: str, beside: Path | None = None) -> Timeline:
     path = Path(wanted)
     if path.exists():
         return _read(path, wanted)
-    close = difflib.get_close_matches(path.name.removesuffix(ENDING), known, 3, 0.5)
-    nearest = f"nearest: {', '.join(close)}" if close else "`fencinglab replay` lists them"
-    raise InputError(f"`{wanted}` is neither a timeline that comes with fencinglab nor a file; {nearest}")
+    near_by = ", ".join(nearest(path.name.removesuffix(ENDING), known))
+    raise InputError(
+        f"`{wanted}` is neither a timeline that comes with fencinglab (`fencinglab replay` lists them) nor a file; "
+        f"nearest: {near_by}"
+    )
 
 
 def _known() -> dict[str, Path]:

@@ -20,12 +20,11 @@ after the end: they belong to the history and change neither the final value nor
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from fencinglab.errors import InputError
+from fencinglab.errors import InputError, nearest
 from fencinglab.model import event, fix, legal
 from fencinglab.model.event import WORD, Event
 from fencinglab.model.fix import Fix
@@ -130,7 +129,7 @@ def _bare(line: str) -> str:
 def _key(word: str, place: str) -> str:
     if word in _KEYS:
         return word
-    close = (difflib.get_close_matches(word, _KEYS, 1) or ["title"])[0]
+    [close] = nearest(word, _KEYS, 1)
     raise InputError(f"{place}: `{word}` is no header line (there are {', '.join(_KEYS)}); nearest: `{close}`")
 
 
@@ -141,9 +140,10 @@ def _event(text: str, number: int, place: str) -> Event:
 
 
 def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: list[Event], file: str) -> Timeline:
-    for key, line in _REQUIRED.items():
-        if not header.get(key, (0, ""))[1]:
-            raise InputError(f"{file}: the header says no `{key}`; add a line such as `{line}`")
+    if lacking := [key for key in _REQUIRED if not header.get(key, (0, ""))[1]]:
+        keys, lines = (", ".join(f"`{word}`" for word in words) for words in (lacking, map(_REQUIRED.get, lacking)))
+        such = "a line such as" if len(lacking) == 1 else "lines such as"
+        raise InputError(f"{file}: the header says no {keys}; add {such} {lines}")
 
     def place(key: str) -> str:
         return f"{file}:{header[key][0]}"

@@ -22,7 +22,7 @@ from fencinglab.drill.scenarios import SCENARIOS
         (["--rounds", "0"], "--rounds 0: must be 1 or more"),
         (["--lease", "-1"], "--lease -1: must be 1 or more"),
         (["--fail-on", "unsafest"], "--fail-on unsafest: `unsafest` is none of window, cost"),
-        (["--scenario", "reply"], "there is no such scenario; nearest: replay"),
+        (["--scenario", "reply"], "there is no such scenario (`list` tells all); nearest: replay"),
         (["--requests", "request-state"], "neither a request file that comes with fencinglab nor a file"),
     ],
 )  # fmt: skip

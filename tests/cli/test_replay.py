@@ -90,7 +90,7 @@ def test_a_written_history_can_be_audited(tmp_path, monkeypatch, capsys):
 
 
 WRONG = {
-    "a name": (["replay", "report-genertion"], "`report-genertion` is neither a timeline that comes with fencinglab nor a file; nearest: report-generation"),
+    "a name": (["replay", "report-genertion"], "`report-genertion` is neither a timeline that comes with fencinglab (`fencinglab replay` lists them) nor a file; nearest: report-generation"),
     "a fix": (["replay", "report-generation", "--fix", "fence"], "`fence` is no fix; nearest: fenced, "),
     "a fix for nothing": (["replay", "--fix", "fenced"], "--fix and --out need the timeline that is to be replayed"),
     "a place that cannot be": (["replay", "report-generation", "--out", "taken"], "--out taken: cannot be written (File exists)"),

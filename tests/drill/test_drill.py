@@ -160,7 +160,7 @@ def test_bounds_are_kept():
 
 def test_what_cannot_be_played_is_said():
     """An unknown scenario, one that the file has no operations for, and a receiver that is not there are a sentence each."""
-    with pytest.raises(UsageError, match="--scenario delayd: there is no such scenario; nearest: .*delayed-response"):
+    with pytest.raises(UsageError, match="--scenario delayd: there is no such scenario .*nearest: .*delayed-response"):
         choose(STATUS, ["delayd"])
     with pytest.raises(
         UsageError, match="rate-limit: cannot be played, since the file has no operation of the kind retry"

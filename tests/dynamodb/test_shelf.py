@@ -149,7 +149,7 @@ def test_a_file_is_found_by_name_or_path(tmp_path):
 
     assert shelf.find(str(tmp_path / "mine.json"))._replace(name="") == shelf.find("late-render")._replace(name="")
     for wanted, sentence in (
-        ("late-rendr", "nearest: late-render"), ("nothing-like-it", "there are broken-"),
+        ("late-rendr", "nearest: late-render"), ("nothing-like-it", "nearest: "),
         (str(tmp_path / "latin.json"), "byte 14 is not UTF-8"), (str(tmp_path), "cannot be read"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=sentence):

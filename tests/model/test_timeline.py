@@ -107,7 +107,7 @@ WRONG = {
     "a header below the events": (TEXT + "title: x\n", r"f:9: expected an event and found `title: x`; .*"),
     "no events": (HEADER, r"f: there are no events; nearest legal event: `A acquires`"),
     "events afterwards only": (HEADER + "afterwards:\nA acquires\n", r"f: there are no events; .*"),
-    "nothing at all": ("", r"f: the header says no `title`; add a line such as `title: What this order of events shows`"),
+    "nothing at all": ("", r"f: the header says no `title`, `workers`.*; add lines such as `title: What this order of events shows`, `workers: A, B`.*"),
     "no workers": (TEXT.replace("workers: A, B\n", ""), r"f: the header says no `workers`; add a line such as `workers: A, B`"),
     "empty workers": (TEXT.replace("workers: A, B", "workers:"), r"f: the header says no `workers`; add a line such as `workers: A, B`"),
     "a worker twice": (TEXT.replace("A, B", "A, A"), r"f:2: a name stands twice in `workers`; keep one"),

@@ -35,7 +35,8 @@ FLOORS = (
     [
         (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
-            "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore.telling", "explore",
+            "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore.telling",
+            "explore.candidates", "explore.repair", "explore",
         ),
         (
             "simulate.terms", "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",

@@ -12,6 +12,7 @@ from fencinglab.dynamodb.requests import Requests, begin
 from fencinglab.errors import InputError
 from fencinglab.explore import walk
 from fencinglab.explore.hazards import Hazard
+from fencinglab.explore.repair import UNSAFE, Repair, repair
 from fencinglab.explore.search import Answer, explore
 from fencinglab.explore.team import Team
 from fencinglab.explore.walk import Needed, needed
@@ -23,6 +24,7 @@ class Check(NamedTuple):
     answer: Answer
     calls: int  # different requests on different items that the receiver was asked
     needed: tuple[Needed, ...]  # for every condition what breaks without it; empty where that was not asked
+    repair: Repair | None = None  # of a broken file, where that was asked
 
 
 def check(
@@ -32,6 +34,7 @@ def check(
     hazards: Sequence[Hazard] = (),
     optional: bool = False,
     conditions: bool = False,
+    repaired: bool = False,
     most: int,
     endpoint_url: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
@@ -39,8 +42,9 @@ def check(
     """Every order of events over the requests of the file, at the mock or at the receiver of that URL.
 
     `optional` also tries the optional renewals, schedules and retries. `conditions` searches once more for every
-    condition, without it. A request that DynamoDB would refuse, a file by which nobody can ever be granted anything, or
-    an operation that only it could use and never does is an InputError.
+    condition, without it; `repaired` looks for the smallest repair of a file that is violated. A request that DynamoDB
+    would refuse, a file by which nobody can ever be granted anything, or an operation that can never be accepted is an
+    InputError.
     """
     sending.refused(file)
     with _receiver(endpoint_url) as receiver, sending.tables(receiver, file, streams=False):
@@ -56,7 +60,9 @@ def check(
         if not answer.stopped:
             _possible(team)
         without = needed(team, answer, most, progress) if conditions else ()
-    return Check(answer, calls, tuple(without))
+        violated = any(answer.of(name).status == "violated" for name in UNSAFE)
+        mended = repair(answer, most, progress) if repaired and violated and not answer.stopped else None
+    return Check(answer, calls, tuple(without), mended)
 
 
 def _possible(team: Team) -> None:

@@ -11,6 +11,7 @@ from fencinglab.check import told
 from fencinglab.errors import InputError
 from fencinglab.explore import telling
 from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.repair import Repair
 from fencinglab.explore.search import Answer
 from fencinglab.explore.telling import Told
 
@@ -18,10 +19,15 @@ SCHEMA = "fencinglab.check/1"
 MOST_ARROWS, MOST_WORKERS = 40, 4  # of a drawing that can still be read
 
 
-def contents(answer: Answer) -> dict[str, str]:
-    """The files of a search by name: check.json, and each counterexample as a timeline and, where it fits, Mermaid."""
+def contents(answer: Answer, repair: Repair | None = None) -> dict[str, str]:
+    """The files of a search by name: check.json, and each counterexample as a timeline and, where it fits, Mermaid.
+
+    A repair stands in check.json, and each of its requests in a file to paste.
+    """
     found = {v.invariant: telling.broken(answer, v.invariant) for v in answer.verdicts if v.status == "violated"}
-    files = {"check.json": json.dumps(data(answer, found), indent=1, ensure_ascii=False) + "\n"}
+    whole = data(answer, found) | ({"repair": _repair(repair)} if repair else {})
+    files = {"check.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n"}
+    files |= {f"repair/{name}.json": text + "\n" for name, _, text in told.requests(repair)} if repair else {}
     for one in found.values():
         if one.timeline:
             files[f"{one.name}.timeline"] = str(one.timeline)
@@ -58,6 +64,18 @@ def data(answer: Answer, found: Mapping[str, Told]) -> dict[str, Any]:
             for v in answer.verdicts
         ],
     }  # fmt: skip
+
+
+def _repair(repair: Repair) -> dict[str, Any]:
+    return {
+        "added": [{"operation": one.operation, "condition": one.says, "name": one.name} for one in repair.added],
+        "requests": [
+            {"operation": name, "action": action, "input": json.loads(text)}
+            for name, action, text in told.requests(repair)
+        ],
+        "searches": repair.searches,
+        "why_not": repair.why_not or None,
+    }
 
 
 def _run(found: Told) -> dict[str, Any]:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from fencinglab.errors import UsageError
 from fencinglab.explore import telling, walk
+from fencinglab.explore.candidates import NAMES
 from fencinglab.explore.hazards import HAZARDS
 from fencinglab.explore.invariants import ALERTING, INVARIANTS, MARKS, SOMETIMES
+from fencinglab.explore.repair import Repair
 from fencinglab.explore.search import Answer, Verdict
 from fencinglab.explore.steps import Model
 from fencinglab.explore.telling import Told
 from fencinglab.explore.walk import Needed
-from fencinglab.inert import wrapped
+from fencinglab.inert import inert, wrapped
 
 PASSING = "passing"  # what --show takes beside the invariants
+_VALUE = re.compile(r'\{\s+("[A-Z]{1,4}": (?:"[^"\n]*"|\[[^\]{}]*\]))\s+\}')  # an attribute value, in several lines
+_LONG = 4_000  # characters of a line of a request
 _SILENT = {
     **dict.fromkeys(ALERTING, "no alert is raised (--alert)"),
     "polling-stops": "in this model nobody is granted a finished job",
@@ -173,3 +180,38 @@ def _without(need: Needed) -> str:
         broken = [f"{INVARIANTS[name].broken} ({_steps(need.answer.of(name))})" for name in need.breaks]
         return f"without it {'; '.join(broken)}"
     return f"not decided: {need.answer.stopped}" if need.answer.stopped else "redundant within these bounds"
+
+
+def mended(repair: Repair) -> str:
+    """The smallest repair: each condition that it adds, and the requests to paste, as lines that nothing wraps."""
+    count = len(repair.added)
+    if repair.answer is None:
+        head = f"No repair: no set of conditions on {', '.join(NAMES)} holds within these bounds"
+        return "\n".join(["", *wrapped("", f"{head}: {repair.why_not}.")]) + "\n"
+    head = f"The smallest repair within the same bounds adds {count} condition{'s' * (count > 1)}, found by exploring"
+    lines = ["", *wrapped("", f"{head}; fewer do not hold.")]
+    wide = max(len(one.operation) for one in repair.added)
+    for one in repair.added:
+        lines += wrapped(f"  {one.operation:<{wide}}  ", f"{one.says}: {NAMES[one.name]}")
+    if (verdict := repair.answer.of("can-finish")).status == "violated":
+        lines += wrapped(
+            "", f"As before, {INVARIANTS['can-finish'].broken}, after {_steps(verdict)}: no further condition helps."
+        )
+    for name, action, text in requests(repair):
+        lines += ["", *wrapped("", f"{name}, for `aws dynamodb {action} --cli-input-json`:"), text]
+    return "\n".join(lines) + "\n"
+
+
+def requests(repair: Repair) -> Iterator[tuple[str, str, str]]:
+    """The operation, the command and the JSON of every request that a repair changes."""
+    for name, one in repair.operations.items():
+        text = json.dumps(_plain(one.input), indent=1, ensure_ascii=False, default=str)
+        text = _VALUE.sub(lambda value: "{" + " ".join(value[1].split()) + "}", text)
+        yield name, one.action, "\n".join(inert(line, _LONG) for line in text.splitlines())
+
+
+def _plain(value: Any) -> Any:
+    """An input as a file has it: a placeholder whose type is that of its value stands alone."""
+    if isinstance(value, dict):
+        return value["?"] if {*value} == {"?"} else {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value

@@ -83,11 +83,14 @@ def _requests(
 
     found = check(
         shelf.find(options.requests, options.rest), workers=options.workers, hazards=chosen, optional=options.optional,
-        conditions=options.conditions, most=most,
+        conditions=options.conditions, repaired=True, most=most,
         endpoint_url=options.endpoint_url, progress=show,
     )  # fmt: skip
     show("")
     text = told.screen(found.answer, options.show) + (told.why(found.needed) if found.needed else "")
-    text += f"The receiver was asked {found.calls:,} different requests.\n"
-    give(text, options.out, lambda: files.contents(found.answer))
+    text += told.mended(found.repair) if found.repair else ""
+    text += (
+        f"The receiver was asked {found.calls + (found.repair.calls if found.repair else 0):,} different requests.\n"
+    )
+    give(text, options.out, lambda: files.contents(found.answer, found.repair))
     return told.exit_code(found.answer, failing)

@@ -140,16 +140,18 @@ def model_of(fix: Fix, workers: int = 2, writes: int = 2, hazards: Sequence[Haza
 
 
 def explore(
-    model: World, *, symmetric: bool = False, most: int = MOST_STATES, progress: Callable[[int], None] = lambda _: None
-) -> Answer:
+    model: World, *, symmetric: bool = False, most: int = MOST_STATES, until: Iterable[str] = (),
+    progress: Callable[[int], None] = lambda _: None,
+) -> Answer:  # fmt: skip
     """Every state that the model can reach, or the first `most` of them, and what that says of each invariant.
 
-    `symmetric` leaves out what differs only by the workers' names. `progress` is told the number of states so far.
+    `symmetric` leaves out what differs only by the workers' names. The search ends early once one of `until`, which are
+    invariants, is violated. `progress` is told the number of states so far.
     """
     if most < 1:
         raise UsageError(f"--max-states {most}: a search needs at least 1")
     search = _Search(model, symmetric)
-    stopped = search.run(most, progress)
+    stopped = search.run(most, _bits(until), progress)
     runs = {name: search.trace(bit) for name, bit in _BITS.items() if search.found & bit}
     verdicts = tuple(_verdict(model, name, runs, stopped) for name in INVARIANTS)
     verdicts = tuple(
@@ -198,13 +200,15 @@ class _Search:
         self.rests: dict[int, int] = {}  # shared and past, where all workers rest -> bits
         self.stuck: set[int] = set()  # shared parts from which no undisturbed attempt finishes
 
-    def run(self, most: int, progress: Callable[[int], None]) -> str:
+    def run(self, most: int, until: int, progress: Callable[[int], None]) -> str:
         """Search until nothing is new; why it stopped before, or empty."""
         frontier = [0]
         try:
             while frontier:
                 progress(len(self.seen))
                 frontier = self._level(frontier, most)
+                if self.found & until:
+                    return "stopped at the first run that breaks an invariant"
         except _Full as full:
             return str(full)
         return ""

@@ -120,12 +120,30 @@ class Team:
         return ((operation, items, text, sent) for (items, operation, text), sent in self._known.items())
 
     def without(self, operation: str, condition: str) -> Team:
-        """The same workers with one condition less; what the receiver was asked before is known to both."""
+        """The same workers with one condition less."""
         one = self.file.operations[operation]
         changed = {**self.file.operations, operation: one._replace(input=without(one.input, condition))}
-        other = copy(self)  # with the same `stands`: what counts as equal must not change with the condition
-        other.file = self.file._replace(operations=changed)
+        return self.with_file(self.file._replace(operations=changed))
+
+    def with_file(self, file: Requests) -> Team:
+        """The same workers with other requests; what the receiver was asked before is known to both.
+
+        What is looked at in an item stays what it was: what counts as equal must not change with a condition.
+        """
+        other = copy(self)
+        other.file = file
         return other
+
+    def read_as(self, file: Requests) -> Team:
+        """The same workers, who look at all that the requests of this file look at; the receiver is asked anew."""
+        other = copy(self)
+        other.stands, other._known = Standing(file), {}
+        other.start = self.start._replace(items=other.stands.seen(files.begin(file)))
+        return other
+
+    def decision(self, items: Items, message: Message) -> str:
+        """What the receiver would make of a request that a worker has sent."""
+        return self._sent(items, self.program[message.place].operation, dict(message.bindings)).decision
 
     # --- what may happen next
 

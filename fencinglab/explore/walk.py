@@ -12,8 +12,8 @@ from fencinglab.dynamodb.sending import unmet
 from fencinglab.explore.invariants import INVARIANTS, Past, observe
 from fencinglab.explore.search import Answer, Run, Verdict, explore
 from fencinglab.explore.standing import singles
-from fencinglab.explore.steps import Step
-from fencinglab.explore.team import Team
+from fencinglab.explore.steps import Move, Step
+from fencinglab.explore.team import Sender, Shared, Team
 
 
 class Happened(NamedTuple):
@@ -37,20 +37,38 @@ class Needed(NamedTuple):
 
 def walked(team: Team, run: Run) -> list[Happened]:
     """The steps of a run in sentences, with the items before and after each."""
-    shared, workers, past = team.start, dict.fromkeys(team.names, team.idle), Past()
-    told = []
+    told, past = [], Past()
+    for move, shared, _ in moves(team, run):
+        step, after = move.step, move.shared.items
+        operation = team.program[step.number].operation if step.accepted is not None else ""
+        past, broken, _ = (past, frozenset[str](), _) if move.effect is None else observe(past, move.effect)
+        told.append(
+            Happened(_says(team, step, shared.items, after), operation, shared.items, after, tuple(sorted(broken)))
+        )
+    return told
+
+
+def moves(team: Team, run: Run) -> Iterator[tuple[Move, Shared, Sender]]:
+    """The moves of a run, each with what all shared and what its worker was before."""
+    shared, workers = team.start, dict.fromkeys(team.names, team.idle)
     for step in run:
         name = step.worker
-        moves = team.of_worker(shared, workers[name], name) if name else team.common(shared)
-        move = next(move for move in moves if move.step == step)
-        operation = team.program[step.number].operation if step.act.endswith(("arrive", "arrives", "lost")) else ""
-        past, broken, _ = (past, (), ()) if move.effect is None else observe(past, move.effect)
-        says = _says(team, step, shared.items, move.shared.items)
-        told.append(Happened(says, operation, shared.items, move.shared.items, tuple(sorted(broken))))
+        worker = workers.get(name, team.idle)
+        move = next(
+            m for m in (team.of_worker(shared, worker, name) if name else team.common(shared)) if m.step == step
+        )
+        yield move, shared, worker
         shared = move.shared
         if name:
             workers[name] = move.worker
-    return told
+
+
+def ended(team: Team, run: Run) -> Shared:
+    """What all share after a run."""
+    shared = team.start
+    for move, _, _ in moves(team, run):
+        shared = move.shared
+    return shared
 
 
 def rescued(team: Team, verdict: Verdict) -> list[str]:

@@ -1,0 +1,213 @@
+"""The conditions that a repair may add to the operations of a request file, in the file's own names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from fencinglab.dynamodb import requests as files
+from fencinglab.dynamodb.expression import conjuncts
+from fencinglab.dynamodb.requests import READ, Item, Operation, Place, Requests
+from fencinglab.explore.standing import singles
+from fencinglab.explore.team import Team
+
+NAMES = {  # in the order in which they are preferred
+    "token": "the token is the worker's",
+    "owner": "the lease is the worker's",
+    "not terminal": "it is not finished",
+    "operation unused": "this operation was not carried out before",
+    "unexpired": "the lease has not run out",
+}
+_ENTRIES = {"update-item": "Update", "put-item": "Put", "delete-item": "Delete"}
+
+
+class Candidate(NamedTuple):
+    """A condition that an operation could have."""
+
+    name: str  # of NAMES
+    operation: str
+    place: Place  # of the item that it asks
+    attribute: str
+    form: str  # of the condition, with {} for the attribute and the placeholders of the file for values
+
+    @property
+    def says(self) -> str:
+        """The condition, with its placeholders as values."""
+        return self.form.format(self.attribute).replace("$", ":")
+
+
+def candidates(team: Team) -> list[Candidate]:
+    """Every condition that a repair may add, the most telling first; none that an operation already has."""
+    return [
+        one
+        for name in NAMES
+        for use in dict.fromkeys(use.operation for use in team.program)
+        for one in _of(team, name, team.file.operations[use])
+        if not _there(team.file, one)
+    ]
+
+
+def repaired(team: Team, chosen: Iterable[Candidate]) -> Requests:
+    """The file of the team with these conditions in it."""
+    operations = dict(team.file.operations)
+    for one in chosen:
+        operations[one.operation] = _added(team.file, operations[one.operation], one)
+    return team.file._replace(operations=operations)
+
+
+def _of(team: Team, name: str, operation: Operation) -> Iterator[Candidate]:
+    """The condition of that name for an operation, where the file has what it asks for."""
+    file, kind = team.file, operation.kind
+    if kind == READ or (kind == "grant" and name != "not terminal"):
+        return
+    match name:
+        case "token" if _token_known(team):
+            yield from _at(team, name, operation, "token", "{} = $token")
+        case "owner":
+            yield from _at(team, name, operation, "holder", "{} = $worker")
+        case "unexpired":
+            yield from _at(team, name, operation, "expires_at", "{} > $now")
+        case "not terminal":
+            ended = [*_at(team, name, operation, "terminal_version", "attribute_not_exists({})")]
+            statuses = ", ".join(f"${status}" for status in file.terminal)
+            yield from ended or (_at(team, name, operation, "status", f"NOT {{}} IN ({statuses})") if statuses else ())
+        case "operation unused":
+            yield from _unused(file, operation)
+
+
+def _at(team: Team, name: str, operation: Operation, column: str, form: str) -> Iterator[Candidate]:
+    attribute = team.file.map.get(column, "")
+    place = _where(team).get(attribute)
+    if place:
+        yield Candidate(name, operation.name, place, attribute, form)
+
+
+def _where(team: Team) -> dict[str, Place]:
+    """Of every attribute the first place in which it was ever seen."""
+    found: dict[str, int] = {}
+    for _, _, _, sent in team.asked_for:
+        for number, text in enumerate(sent.items):
+            for attribute in json.loads(text or "{}"):
+                found[attribute] = min(number, found.get(attribute, number))
+    where = files.places(team.file)
+    return {attribute: where[number] for attribute, number in found.items()}
+
+
+def _token_known(team: Team) -> bool:
+    """Whether a worker learns its token."""
+    for operation, _, _, sent in team.asked_for:
+        if sent.decision == "accepted" and sent.reply is not None:
+            try:
+                files.token(team.file, files.learned(operation, json.loads(sent.reply)))
+            except files.Unbound:
+                continue
+            return True
+    return False
+
+
+def _unused(file: Requests, operation: Operation) -> Iterator[Candidate]:
+    """By the set to which the operation adds its id, else by the attribute in which it stores it."""
+    for place, single in zip(_places(file, operation), singles(operation.input), strict=True):
+        values, names = single.get("ExpressionAttributeValues", {}), single.get("ExpressionAttributeNames", {})
+        for form, given, between in (
+            ("NOT contains({}, $operation)", {"SS": ["$operation"]}, r"\s+"),
+            ("{} <> $operation", {"S": "$operation"}, r"\s*=\s*"),
+        ):
+            own = "|".join(re.escape(name) for name, value in values.items() if value == given)
+            found = re.search(rf"([#\w]+){between}(?:{own})\b", single.get("UpdateExpression", "")) if own else None
+            if found:
+                yield Candidate("operation unused", operation.name, place, names.get(found[1], found[1]), form)
+                return
+
+
+def _places(file: Requests, operation: Operation) -> tuple[Place, ...]:
+    """Where the single requests of an operation go, in their order."""
+    return files.places(file._replace(start=(), operations={operation.name: operation}))
+
+
+def _there(file: Requests, one: Candidate) -> bool:
+    """Whether the operation has the condition already."""
+    operation = file.operations[one.operation]
+    return _added(file, operation, one) == operation
+
+
+# --------------------------------------------------------------------------- into a request
+
+
+def _added(file: Requests, operation: Operation, one: Candidate) -> Operation:
+    """The operation with the condition, in a transaction where it asks an item that the operation does not touch."""
+    where, given = _places(file, operation), operation.input
+    if one.place not in where:
+        check = {
+            "TableName": one.place.table,
+            "Key": _key(file, one.place),
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        entry = {"ConditionCheck": _with(check, file, one)}
+        alone = {name: value for name, value in given.items() if name != "ReturnValues"}
+        others = given.get("TransactItems") or [{_ENTRIES[operation.action]: alone}]
+        return operation._replace(action="transact-write-items", input={"TransactItems": [entry, *others]})
+    if "TransactItems" not in given:
+        return operation._replace(input=_with(given, file, one))
+    entries = [
+        {kind: _with(single, file, one) if place == one.place else single for kind, single in entry.items()}
+        for place, entry in zip(where, given["TransactItems"], strict=True)
+    ]
+    return operation._replace(input={**given, "TransactItems": entries})
+
+
+def _key(file: Requests, place: Place) -> Item:
+    """The key of the item as the file writes it."""
+    for one in file.operations.values():
+        for there, single in zip(_places(file, one), singles(one.input), strict=True):
+            if there == place:
+                return files.key_of(file, place.table, single.get("Key") or single["Item"])
+    return dict(json.loads(place.key))
+
+
+def _with(single: dict[str, Any], file: Requests, one: Candidate) -> dict[str, Any]:
+    """The single request with the condition, unless it has it; names and values that are there are used again."""
+    names, values = dict(single.get("ExpressionAttributeNames", {})), dict(single.get("ExpressionAttributeValues", {}))
+    attribute = _name(names, one.attribute)
+    form = one.form.format(attribute)
+    for placeholder in dict.fromkeys(re.findall(r"\$([\w-]+)", form)):
+        tag = "N" if placeholder in ("token", "now") else "S"
+        value = {tag: placeholder if placeholder in file.terminal else f"${placeholder}"}
+        form = re.sub(rf"\${placeholder}(?![\w-])", _value(values, placeholder, value), form)
+    condition = single.get("ConditionExpression", "")
+    parts = conjuncts(condition) if condition else ()
+    if form in parts:
+        return single
+    if len(parts) == 1 and re.search(r"\bOR\b", condition, re.IGNORECASE):
+        condition = f"({condition})"
+    expressions = {"ExpressionAttributeNames": names, "ExpressionAttributeValues": values}
+    made = {**single, "ConditionExpression": f"{condition} AND {form}" if condition else form}
+    return made | {name: given for name, given in expressions.items() if given}
+
+
+def _name(names: dict[str, str], attribute: str) -> str:
+    """How an expression names the attribute; a reserved word gets a name of its own."""
+    from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
+
+    for name, meant in names.items():
+        if meant == attribute:
+            return name
+    if re.fullmatch(r"[A-Za-z_]\w*", attribute) and attribute.upper() not in ReservedKeywords.get_reserved_keywords():
+        return attribute
+    name = "#" + re.sub(r"\W", "_", attribute)
+    names[name] = attribute
+    return name
+
+
+def _value(values: dict[str, Any], wanted: str, value: Any) -> str:
+    """The name of this value in an expression, a new one where there is none."""
+    for name, given in values.items():
+        if given in (value, {"?": value.get("S", value.get("N"))}):
+            return name
+    name = ":" + re.sub(r"\W", "_", wanted)
+    while name in values:
+        name += "_"
+    values[name] = value
+    return name

@@ -1,0 +1,130 @@
+"""The smallest repair of a broken file holds, nothing smaller does, and where none helps that is said."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from itertools import combinations
+
+from fencinglab.check import files, told
+from fencinglab.check.check import check
+from fencinglab.dynamodb import sending, shelf
+from fencinglab.dynamodb.mock import Mock
+from fencinglab.dynamodb.parse import parse
+from fencinglab.dynamodb.requests import begin
+from fencinglab.explore.candidates import candidates, repaired
+from fencinglab.explore.hazards import Hazard
+from fencinglab.explore.repair import UNSAFE, repair
+from fencinglab.explore.search import explore
+from fencinglab.explore.team import Team
+
+
+@contextmanager
+def searched(file, workers=2):
+    """The answer of a search over the file, whose receiver is still there."""
+    with Mock() as mock:
+        client = mock.client()
+        with sending.tables(client, file, streams=False):
+            yield explore(Team(file, lambda *asked: sending.step(client, *asked), begin(file), workers))
+
+
+def changed(name, change):
+    """A request file that comes with the package, changed."""
+    raw = json.loads((shelf.FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    change(raw)
+    return parse(json.dumps(raw), f"{name}.json")
+
+
+def test_it_is_the_smallest():
+    """Every smaller set of the conditions that are offered breaks something; the one that was found does not."""
+    with searched(shelf.find("broken-unconditional"), workers=1) as answer:
+        found = repair(answer, 100_000)
+        team, offered = answer.model, candidates(answer.model)
+        wide = team.read_as(repaired(team, offered))
+        smaller = [s for size in range(len(found.added)) for s in combinations(offered, size)]
+        for some in smaller:
+            again = explore(wide.with_file(repaired(team, some)))
+            assert any(again.of(name).status == "violated" for name in (*UNSAFE, "can-finish"))
+
+    assert smaller
+    assert [found.answer.of(name).status for name in UNSAFE if name != "alert-once"].count("violated") == 0
+
+
+def test_a_repaired_file_holds_when_it_is_checked(tmp_path):
+    """What is printed to be pasted, put into the file, is a file that holds: the same states, nothing violated."""
+    file = shelf.find("broken-unconditional")
+    found = check(file, repaired=True, most=100_000)
+    raw = json.loads((shelf.FOLDER / "broken-unconditional.json").read_text(encoding="utf-8"))
+    written = files.contents(found.answer, found.repair)
+    for name, action, text in told.requests(found.repair):
+        assert json.loads(text) == json.loads(written[f"repair/{name}.json"])
+        raw["operations"][name] = {"kind": raw["operations"][name]["kind"], action: json.loads(text)}
+    again = check(parse(json.dumps(raw), "again.json"), repaired=True, most=100_000)
+
+    assert [(one.operation, one.name) for one in found.repair.added] == [
+        ("record_response", "token"), ("finish", "token"), ("record_response", "not terminal"), ("finish", "not terminal"),
+    ]  # fmt: skip
+    assert again.repair is None
+    assert (again.answer.states, told.exit_code(again.answer)) == (found.repair.answer.states, 0)
+    assert "The smallest repair within the same bounds adds 4 conditions" in told.mended(found.repair)
+
+
+def test_the_lease_in_another_item_is_asked_in_a_transaction():
+    """A plain write beside its lease becomes a transaction that checks the lease."""
+
+    def plain(raw):
+        check, update = raw["operations"]["write"].pop("transact-write-items")["TransactItems"]
+        raw["operations"]["write"]["update-item"] = update["Update"]
+
+    file = changed("lease-beside-resource", plain)
+    found = check(file, repaired=True, most=100_000).repair
+    [one] = found.operations.values()
+
+    assert [(one.operation, one.name) for one in found.added] == [("write", "token")]
+    assert one.action == "transact-write-items"
+    assert one.input["TransactItems"][0]["ConditionCheck"] == {
+        "TableName": "reports", "Key": {"itemId": {"S": "lease#${resource}"}},
+        "ConditionExpression": "fencingToken = :token", "ExpressionAttributeValues": {":token": {"N": "$token"}},
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }  # fmt: skip
+
+
+def test_no_set_helps_where_nothing_tells_two_grants_apart():
+    """Without a mapped token a worker that crashed is refused by nothing: that is said, with what is missing."""
+
+    def forgetful(raw):
+        del raw["map"]["token"]
+
+    file = changed("broken-unconditional", forgetful)
+    found = check(file, workers=1, hazards=[Hazard("crash")], repaired=True, most=100_000).repair
+
+    assert found.answer is None
+    assert "`map` names no token that they could ask for" in " ".join(told.mended(found).split())
+
+
+def test_what_is_not_repaired():
+    """A file that holds has no repair, and where the search stopped at a bound none is looked for."""
+    assert check(shelf.find("late-render"), workers=1, repaired=True, most=100_000).repair is None
+    assert check(shelf.find("broken-unconditional"), repaired=True, most=1_000).repair is None
+
+
+def test_conditions_keep_the_names_that_are_there():
+    """A value that the request has already is used again, a reserved word gets a name, and an OR its parentheses."""
+
+    def reserved(raw):
+        text = json.dumps(raw["operations"]).replace("leaseOwner", "#owner")
+        raw["operations"] = json.loads(text)
+        raw["map"]["holder"] = "owner"
+        acquire = raw["operations"]["acquire"]["update-item"]
+        acquire["ExpressionAttributeNames"] = {"#owner": "owner"}
+        finish = raw["operations"]["finish"]["update-item"]
+        finish["ConditionExpression"] = "attribute_exists(requestId) OR attribute_exists(version)"
+
+    with searched(changed("broken-unconditional", reserved), workers=1) as answer:
+        [one] = [c for c in candidates(answer.model) if (c.operation, c.name) == ("finish", "owner")]
+        made = repaired(answer.model, [one]).operations["finish"].input
+
+    assert (
+        made["ConditionExpression"] == "(attribute_exists(requestId) OR attribute_exists(version)) AND #owner = :worker"
+    )
+    assert made["ExpressionAttributeNames"] == {"#owner": "owner", "#ttl": "ttl"}

@@ -43,7 +43,7 @@ FLOORS = (
             "simulate.measure", "simulate.story", "simulate",
         ),
         ("drill.desk", "drill.process", "drill.scenarios", "drill.capture", "drill.run", "drill"),
-        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.timelines", "audit.whatif", "audit.fit", "audit"),
+        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.timelines", "audit.whatif", "audit.proposal", "audit.fit", "audit"),
     ],
     [
         (

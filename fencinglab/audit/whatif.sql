@@ -1,8 +1,10 @@
 -- What each guard of fencinglab/model/guard.py would have decided on every recorded mutation, in the log's own order.
 --
 -- Reads  `history` and `verdicts` (for the incarnation), `settings` (skew)
--- Gives  `row_id` and a column a guard: 1 it admits, 0 it refuses, -1 it cannot be told. Mutations of what is known never
---        to have been leased, such as its creation, are none of a guard's business and have no row.
+-- Gives  `row_id`, a column a guard: 1 it admits, 0 it refuses, -1 it cannot be told, and what a receiver held before, as
+--        far as the log shows it: `held_token`, `held_by` (empty = nobody), `held_until`, `held_mark` (the highest token
+--        presented, 0 = none), `held_status`, `held_finished` (by a final status, or else by a finish before). Mutations of
+--        what is known never to have been leased, such as its creation, are none of a guard's business and have no row.
 --
 -- A guard's mark follows from the tokens that were presented: one below the mark never raises it, so the mark is the
 -- highest token presented before, whatever the receiver of the log decided. A mutation whose token is not known, or
@@ -16,7 +18,8 @@ with placed as (
         coalesce(lease, history.resource) <> history.resource as lease_apart,
         order_key is not null as ordered, coalesce(fenced, true) as conditional,
         coalesce(at_precision, 0) + skew as after_at, skew as before_at,
-        before_token, current_token, before_holder, before_expires_at,
+        before_token, current_token, before_holder, before_expires_at, before_terminal, after_terminal, before_status,
+        after_status,
         kind in ('write', 'finish', 'schedule', 'retry', 'alert') and coalesce(protected, true) as asked,
         before_image = 0 or before_holder = '' as seen_free,
         kind in ('grant', 'renew', 'release') and decision = 'accepted' as of_lease,
@@ -71,6 +74,12 @@ marked as (
         last_value(case when granted is not null then granted_to end ignore nulls) over earlier as granted_last_to,
         last_value(granted ignore nulls) over earlier as granted_last,
         max(case when asked then place end) over earlier as asked_place,
+        coalesce(before_status, case when ordered then
+            last_value(case when decision = 'accepted' then after_status end ignore nulls) over earlier
+        end) as held_status,
+        coalesce(before_terminal, case when ordered then
+            coalesce(max(case when decision = 'accepted' then coalesce(after_terminal, kind = 'finish') end) over earlier, false)
+        end) as held_finished,
         max(granted) over (
             partition by resource, order_scope, ordered order by place rows between unbounded preceding and 1 preceding
         ) is not null as grants_seen
@@ -83,7 +92,9 @@ marked as (
 
 single as (
     select
-        row_id, decision, conditional, token,
+        row_id, decision, conditional, token, held_status, held_finished,
+        latest as held_token, holder as held_by, expires_at as held_until,
+        case when ordered and ceiling is null then coalesce(presented, 0) end as held_mark,
         case
             when not ordered or token is null then -1
             when token < presented then 0
@@ -136,5 +147,6 @@ select
     end as "current-lease",
     case when conditional then known_state else 1 end as "identity",
     case when not conditional or at_or_above = 1 then 1 else -1 end as "two-step-token",
-    case when not conditional or (latest = 1 and current_holder = 1) then 1 else -1 end as "two-step-holder"
+    case when not conditional or (latest = 1 and current_holder = 1) then 1 else -1 end as "two-step-holder",
+    held_token, held_by, held_until, held_mark, held_status, held_finished
 from single

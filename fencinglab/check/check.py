@@ -66,7 +66,11 @@ def check(
 
 
 def _possible(team: Team) -> None:
-    """Raise InputError for the first operation that is always refused, with the conditions that are never met."""
+    """Raise InputError for the first operation that can never be sent, or is always refused, with the reason."""
+    sent = {operation for operation, _, _, _ in team.asked_for}
+    for operation, why in team.unable.items():
+        if operation not in sent:
+            raise InputError(f"{why}: no worker can ever send it")
     for operation, unmet in walk.never(team).items():
         grants = team.file.operations[operation].kind == "grant"
         what = "nobody can ever acquire" if grants else f"operation `{operation}` can never be accepted"

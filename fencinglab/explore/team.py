@@ -83,6 +83,7 @@ class Team:
         if "grant" not in self.kinds:
             raise InputError(f"{file.name}: {NO_ACQUIRE}")
         self._known: dict[tuple[Items, str, str], Sent] = {}
+        self.unable: dict[str, str] = {}  # operations that a worker could not send, and why
         self.start = Shared(self.stands.seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
 
     @property
@@ -221,12 +222,7 @@ class Team:
 
     def _sends(self, shared: Shared, worker: Sender, name: str, place: int) -> Iterator[Move]:
         operation = self.program[place].operation
-        bound: dict[str, Any] = {
-            **dict(worker.knows), "worker": name, "now": shared.now, "operation": f"{name}{worker.start}/{operation}",
-            "value": f"result-{name}{worker.start}",
-        }  # fmt: skip
-        if worker.token is not None:
-            bound["token"] = worker.token
+        bound = self._bound(shared, worker, name, operation)
         clocks = [(shared, shared.now, "send")]
         if self.kinds[place] == "grant" and (less := self._spent(shared, "clock-skew")):
             clocks.append((less, shared.now + self.stands.lease + 1, "send early"))
@@ -261,9 +257,29 @@ class Team:
         following = self._following(place)
         if self.kinds[place] == "grant" and self.stands.finished(after.items) and "alert" in self.kinds:
             following = self.kinds.index("alert")  # the reply shows that nothing else is left to do
-        if following == len(self.program):
+        after_it = worker._replace(place=following, grant=grant, token=token, knows=_frozen(knows))
+        if following == len(self.program) or not self._able(after_it):
             return Sender(start=worker.start, copy=worker.copy, stopped=True)
-        return worker._replace(place=following, grant=grant, token=token, knows=_frozen(knows))
+        return after_it
+
+    def _able(self, worker: Sender) -> bool:
+        """Whether the worker has learned what its next operations need; one that has not cannot go on."""
+        for place in self._next(worker.place):
+            operation = self.program[place].operation
+            try:
+                files.bind(self.file, operation, _plain(self._bound(Shared(()), worker, "", operation)))
+            except files.Unbound as error:
+                self.unable[operation] = str(error)
+                return False
+        return True
+
+    def _bound(self, shared: Shared, worker: Sender, name: str, operation: str) -> dict[str, Any]:
+        """What a worker binds for its next operation."""
+        token = {} if worker.token is None else {"token": worker.token}
+        return {
+            **dict(worker.knows), "worker": name, "now": shared.now, "operation": f"{name}{worker.start}/{operation}",
+            "value": f"result-{name}{worker.start}", **token,
+        }  # fmt: skip
 
     def _decided(self, shared: Shared, name: str, message: Message) -> tuple[Shared, Sent, Effect | None]:
         """What the receiver makes of the request, and what that means."""

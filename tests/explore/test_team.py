@@ -139,6 +139,18 @@ def test_nobody_can_ever_acquire():
         check(changed("broken-unconditional", never), most=1_000)
 
 
+def test_a_worker_that_lacks_what_it_needs_stops():
+    """A read of an item that was deleted tells no token: its worker stops; where nobody ever learns it, it is said."""
+
+    def unlearned(raw):
+        raw["operations"]["acquire"]["update-item"].pop("ReturnValues")
+
+    answer = check(shelf.find("broken-token-read-after"), workers=1, hazards=[Hazard("ttl")], most=100_000).answer
+    assert not answer.stopped
+    with pytest.raises(InputError, match=r"operation `record_response` needs \$token, .*: no worker can ever send it"):
+        check(changed("broken-unconditional", unlearned), most=100_000)
+
+
 def test_an_operation_that_can_never_be_accepted():
     """So is the condition of any other operation, such as one on an attribute that nothing ever writes."""
 

@@ -36,7 +36,7 @@ FLOORS = (
         (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
             "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore.telling",
-            "explore.candidates", "explore.repair", "explore",
+            "explore.candidates", "explore.repair", "explore.apart", "explore",
         ),
         (
             "simulate.terms", "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
@@ -54,10 +54,10 @@ FLOORS = (
     [
         (
             "report.report", "report.screen", "report.page", "report.examine", "report.notebook", "report.files",
-            "report.drilled", "report", "compare.cells", "compare.advise", "compare.matrix", "compare.page",
-            "compare.review", "compare.told", "compare",
+            "report.drilled", "report", "check.check", "check.told", "check.files", "check", "compare.cells",
+            "compare.advise", "compare.adoption", "compare.team", "compare.matrix", "compare.page", "compare.review",
+            "compare.told", "compare",
         ),
-        ("check.check", "check.told", "check.files", "check"),
         ("narrate",), ("exercise",),
     ],
     [("cli.options", "cli.audit", "cli.replay", "cli.check", "cli.compare", "cli.drill", "cli", "__main__")],

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import sending
 from fencinglab.dynamodb.mock import Mock, client
-from fencinglab.dynamodb.requests import Requests, begin
+from fencinglab.dynamodb.requests import Requests, begin, renamed
 from fencinglab.errors import InputError
 from fencinglab.explore import walk
+from fencinglab.explore.apart import Apart, apart
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.repair import UNSAFE, Repair, repair
 from fencinglab.explore.search import Answer, explore
@@ -46,23 +47,69 @@ def check(
     would refuse, a file by which nobody can ever be granted anything, or an operation that can never be accepted is an
     InputError.
     """
-    sending.refused(file)
-    with _receiver(endpoint_url) as receiver, sending.tables(receiver, file, streams=False):
-        team = Team(
-            file, lambda of, items, operation, bound: sending.step(receiver, of, items, operation, bound),
-            begin(file), workers, hazards, optional,
-        )  # fmt: skip
-        answer = explore(
-            team, most=most,
-            progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests"),
-        )  # fmt: skip
+    with _team(file, workers, hazards, optional, endpoint_url) as team:
+        answer = _searched(team, most, progress)
         calls = team.calls
-        if not answer.stopped:
-            _possible(team)
         without = needed(team, answer, most, progress) if conditions else ()
         violated = any(answer.of(name).status == "violated" for name in UNSAFE)
         mended = repair(answer, most, progress) if repaired and violated and not answer.stopped else None
     return Check(answer, calls, tuple(without), mended)
+
+
+class Beside(NamedTuple):
+    """What was found with each of two files, and what tells them apart."""
+
+    answers: tuple[Answer, Answer]
+    apart: Apart
+    calls: int
+
+
+def beside(
+    first: Requests,
+    second: Requests,
+    *,
+    workers: int = 2,
+    hazards: Sequence[Hazard] = (),
+    optional: bool = False,
+    most: int,
+    endpoint_url: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Beside:
+    """Every order of events over the requests of each file, and the shortest run that tells them apart.
+
+    Arguments and errors are those of `check`. Two files of one name are told apart as `first` and `second`.
+    """
+    if first.name == second.name:
+        first, second = first._replace(name=f"first {first.name}"), second._replace(name=f"second {second.name}")
+    if endpoint_url:  # one receiver for both, so the tables need other names
+        second = renamed(second, lambda name: f"{name}-second")
+    with (
+        _team(first, workers, hazards, optional, endpoint_url) as one,
+        _team(second, workers, hazards, optional, endpoint_url) as other,
+    ):
+        answers = _searched(one, most, progress), _searched(other, most, progress)
+        found = apart(one, other, most, progress)
+        return Beside(answers, found, one.calls + other.calls)
+
+
+def _searched(team: Team, most: int, progress: Callable[[str], None]) -> Answer:
+    """The answer of a search in which each operation can be carried out; else an InputError."""
+    answer = explore(
+        team, most=most, progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests")
+    )  # fmt: skip
+    if not answer.stopped:
+        _possible(team)
+    return answer
+
+
+@contextmanager
+def _team(
+    file: Requests, workers: int, hazards: Sequence[Hazard], optional: bool, endpoint_url: str | None
+) -> Iterator[Team]:
+    """Workers whose receiver is there, with the tables of the file."""
+    sending.refused(file)
+    with _receiver(endpoint_url) as receiver, sending.tables(receiver, file, streams=False):
+        yield Team(file, lambda *asked: sending.step(receiver, *asked), begin(file), workers, hazards, optional)
 
 
 def _possible(team: Team) -> None:

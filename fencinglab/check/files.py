@@ -8,8 +8,9 @@ from typing import Any
 
 import fencinglab
 from fencinglab.check import told
+from fencinglab.check.check import Beside
 from fencinglab.errors import InputError
-from fencinglab.explore import telling
+from fencinglab.explore import telling, walk
 from fencinglab.explore.invariants import INVARIANTS
 from fencinglab.explore.repair import Repair
 from fencinglab.explore.search import Answer
@@ -39,6 +40,21 @@ def contents(answer: Answer, repair: Repair | None = None) -> dict[str, str]:
         if one.timeline:
             files[f"passing/{one.name}.timeline"] = str(one.timeline)
     return files
+
+
+def of_two(found: Beside) -> dict[str, str]:
+    """The files of two request files side by side: both answers in check.json, and the run that tells them apart."""
+    whole: dict[str, Any] = {"schema": SCHEMA, "files": [], "apart": None}
+    for answer in found.answers:
+        broken = {v.invariant: telling.broken(answer, v.invariant) for v in answer.verdicts if v.status == "violated"}
+        whole["files"].append(data(answer, broken))
+    files = {}
+    if found.apart.first:
+        run = telling.of_requests(found.answers[0].model, found.apart.first, "apart", told.APART)
+        last = walk.walked(found.answers[1].model, found.apart.second)[-1]
+        whole["apart"] = _run(run) | {"other": last.says}
+        files = {"apart.timeline": str(run.timeline)} if run.timeline else {}
+    return {"check.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n", **files}
 
 
 def data(answer: Answer, found: Mapping[str, Told]) -> dict[str, Any]:

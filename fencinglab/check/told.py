@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from fencinglab.check.check import Beside
 from fencinglab.errors import UsageError
 from fencinglab.explore import telling, walk
 from fencinglab.explore.candidates import NAMES
@@ -19,6 +20,7 @@ from fencinglab.explore.telling import Told
 from fencinglab.explore.walk import Needed
 from fencinglab.inert import inert, wrapped
 
+APART = "The shortest run that tells them apart"
 PASSING = "passing"  # what --show takes beside the invariants
 _VALUE = re.compile(r'\{\s+("[A-Z]{1,4}": (?:"[^"\n]*"|\[[^\]{}]*\]))\s+\}')  # an attribute value, in several lines
 _LONG = 4_000  # characters of a line of a request
@@ -215,3 +217,41 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return value["?"] if {*value} == {"?"} else {name: _plain(inner) for name, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def beside(found: Beside) -> str:
+    """What `fencinglab check` prints of two files: both verdicts by invariant, and the run that tells them apart."""
+    lines = [line for answer in found.answers for line in wrapped("", headline(answer))]
+    names = [answer.model.file.name for answer in found.answers]
+    lines += ["", *_bounds(found.answers[0]), *_searched_too(found.answers[1]), ""]
+    wide, row = max(map(len, INVARIANTS)), max(24, len(names[0]) + 2)
+    lines += [f"{'':<{wide + 12}}{inert(names[0], 40):<{row}}{inert(names[1], 40)}"]
+    for verdicts in zip(*(answer.verdicts for answer in found.answers), strict=True):
+        name = verdicts[0].invariant
+        cells = [_short(verdict) for verdict in verdicts]
+        mark = "≠" if cells[0] != cells[1] else " "
+        lines.append(f"{mark} {name:<{wide}}  {INVARIANTS[name].group:<6}  {cells[0]:<{row}}{cells[1]}")
+    return "\n".join([*lines, "", *_apart(found)]) + "\n"
+
+
+def _searched_too(answer: Answer) -> Iterator[str]:
+    yield from wrapped("second      ", f"{answer.model.searched}; {answer.states:,} states")
+
+
+def _short(verdict: Verdict) -> str:
+    says = verdict.status.replace("_", " ")
+    return f"{MARKS[verdict.status]} {_steps(verdict) if verdict.status == 'violated' else says}"
+
+
+def _apart(found: Beside) -> Iterator[str]:
+    """The shortest run that tells two files apart: what both do, and the decision that differs."""
+    first, second = (answer.model for answer in found.answers)
+    if not found.apart.first:
+        what = found.apart.stopped or f"in none of {found.apart.pairs:,} pairs of states"
+        yield from wrapped("", f"No run was found that tells them apart: {what} is a request refused of one only.")
+        return
+    run = telling.of_requests(first, found.apart.first, "apart", APART)
+    yield from wrapped("", f"{run.title}: {len(found.apart.first)} steps, all but the last decided alike")
+    yield from _told(run)
+    for team, steps in ((first, found.apart.first), (second, found.apart.second)):
+        yield from wrapped(f"  {team.file.name}: ", walk.walked(team, steps)[-1].says)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fencinglab.cli.options import EXITS, classes, fail_on, give, hazards
 from fencinglab.errors import UsageError
+
+if TYPE_CHECKING:
+    from fencinglab.dynamodb.requests import Requests
 
 
 def add(verbs: Any) -> None:
@@ -19,8 +22,10 @@ def add(verbs: Any) -> None:
         epilog=EXITS, allow_abbrev=False,
     )  # fmt: skip
     check.add_argument(
-        "requests", nargs="?", metavar="REQUESTS", help="a request file of your own, or one that comes with fencinglab"
-    )
+        "requests", nargs="*", metavar="REQUESTS",
+        help="a request file of your own, or one that comes with fencinglab; of two both verdicts side by side and the "
+        "shortest run that tells them apart, with the exit code of the first",
+    )  # fmt: skip
     check.add_argument(
         "--rest", default="", metavar="FILE", help="with REQUESTS of some operations: take the others from this file"
     )
@@ -53,7 +58,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     failing = classes(options.fail_on)
     chosen = going_wrong.chosen(options.hazard)
     most = search.MOST_STATES if options.max_states is None else options.max_states
-    if (options.requests is None) == (options.fix is None):
+    if bool(options.requests) == (options.fix is not None):
         raise UsageError("check needs either a request file or --fix NAME, such as `fencinglab check --fix fenced`")
     requests_only, fix_only = ("rest", "conditions", "optional", "endpoint_url"), ("writes", "alert", "symmetry")
     for name in fix_only if options.requests else requests_only:
@@ -62,6 +67,10 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
             raise UsageError(
                 f"{word} belongs to {'--fix NAME' if options.requests else 'a request file'}; leave it out"
             )
+    if len(options.requests) > 2:
+        raise UsageError(f"check takes one request file, or two to set side by side, not {len(options.requests)}")
+    if len(options.requests) == 2:
+        return _two(options, chosen, most, failing, show)
     if options.requests:
         return _requests(options, chosen, most, failing, show)
     writes = 2 if options.writes is None else options.writes
@@ -79,10 +88,9 @@ def _requests(
 ) -> int:
     from fencinglab.check import files, told
     from fencinglab.check.check import check
-    from fencinglab.dynamodb import shelf
 
     found = check(
-        shelf.find(options.requests, options.rest), workers=options.workers, hazards=chosen, optional=options.optional,
+        _files(options)[0], workers=options.workers, hazards=chosen, optional=options.optional,
         conditions=options.conditions, repaired=True, most=most,
         endpoint_url=options.endpoint_url, progress=show,
     )  # fmt: skip
@@ -94,3 +102,33 @@ def _requests(
     )
     give(text, options.out, lambda: files.contents(found.answer, found.repair))
     return told.exit_code(found.answer, failing)
+
+
+def _files(options: argparse.Namespace) -> list[Requests]:
+    """The request files that are named."""
+    from fencinglab.dynamodb import shelf
+
+    found = [shelf.find(name, options.rest) for name in options.requests]
+    if options.rest and not any(file.taken for file in found):
+        raise UsageError(f"--rest {options.rest}: {found[0].name} lacks nothing; leave it out")
+    return found
+
+
+def _two(
+    options: argparse.Namespace, chosen: Any, most: int, failing: Sequence[str], show: Callable[[str], None]
+) -> int:
+    from fencinglab.check import files, told
+    from fencinglab.check.check import beside
+
+    for name in ("conditions", "show"):
+        if getattr(options, name):
+            raise UsageError(f"--{name} belongs to one request file; leave it out, or leave out {options.requests[1]}")
+    first, second = _files(options)
+    found = beside(
+        first, second, workers=options.workers, hazards=chosen, optional=options.optional, most=most,
+        endpoint_url=options.endpoint_url, progress=show,
+    )  # fmt: skip
+    show("")
+    text = told.beside(found) + f"The receiver was asked {found.calls:,} different requests.\n"
+    give(text, options.out, lambda: files.of_two(found))
+    return told.exit_code(found.answers[0], failing)

@@ -35,7 +35,7 @@ NO_ACQUIRE = (
     "no operation is of the kind grant, by which a worker acquires; add it, or let `check --rest request-status` "
     "supply what is missing"
 )
-_NEEDED = ("table", "start", "operations", "program", "map")
+NEEDED = ("table", "start", "operations", "program", "map")
 
 
 def parse(text: str, name: str) -> Requests:
@@ -58,7 +58,7 @@ def read(text: str, name: str) -> dict[str, Any]:
 
 def made(raw: dict[str, Any], name: str) -> Requests:
     """The request file that the JSON object is."""
-    missing = next((needed for needed in _NEEDED if needed not in raw), "")
+    missing = next((needed for needed in NEEDED if needed not in raw), "")
     if missing and not any(one.get("kind") == "grant" for one in raw.get("operations", {}).values()):
         raise InputError(f"{name}: {NO_ACQUIRE}")
     if missing:

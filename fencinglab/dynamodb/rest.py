@@ -9,17 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fencinglab.dynamodb.parse import NEEDED
 from fencinglab.dynamodb.requests import ACTIONS, READ, Requests, Use, places, singles
-from fencinglab.errors import InputError, UsageError
+from fencinglab.errors import InputError
 
 Raw = dict[str, Any]  # a file as JSON says it
+
+
+def lacks(raw: Raw) -> bool:
+    """Whether a file lacks a part, or an operation that its own program names."""
+    named = {str(use).removesuffix("?") for use in [*(raw.get("program") or []), *(raw.get("creates") or [])]}
+    return not raw.keys() >= {*NEEDED} or not named <= {*raw["operations"]}
 
 
 def completed(raw: Raw, rest: Raw, name: str, of: str) -> Raw:
     """The file `raw`, called `name`, with what it lacks from the file `rest`, called `of`.
 
-    `rest` is a whole file that can be read. What does not fit is an InputError, and a file that lacks nothing a
-    UsageError.
+    `rest` is a whole file that can be read. What does not fit is an InputError.
     """
     own: dict[str, Raw] = raw.get("operations") or {}
     rest = _renamed(rest, *_table(own, rest, name, of))
@@ -27,11 +33,10 @@ def completed(raw: Raw, rest: Raw, name: str, of: str) -> Raw:
     own = {n: _of_kind(one, theirs[n]) if n in theirs else one for n, one in own.items()}
     _keys(own, rest, name, of)
     mapped = _mapped(raw.get("map") or {}, rest["map"], name, of)
-    program, creates = raw.get("program") or _program(own, rest, name, of), rest.get("creates", [])
+    program = raw.get("program") or _program(own, rest, name, of)
+    creates = raw.get("creates", rest.get("creates", []))
     wanted = dict.fromkeys([*(str(use).removesuffix("?") for use in program), *creates])
     taken = {n: theirs[n] for n in wanted if n in theirs and n not in own}
-    if not taken and raw.keys() >= {"table", "start", "map"}:
-        raise UsageError(f"--rest {of}: {name} lacks nothing; leave it out")
     kept = {n: rest[n] for n in ("table", "start", "terminal", "token") if n in rest and n not in raw}
     if kept.get("token", "").strip("${}").partition(".")[0] not in {*own, *taken}:
         kept.pop("token", None)

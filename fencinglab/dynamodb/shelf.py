@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fencinglab.dynamodb.parse import made, parse, read
 from fencinglab.dynamodb.requests import Requests, renamed
-from fencinglab.dynamodb.rest import completed, told
+from fencinglab.dynamodb.rest import completed, lacks, told
 from fencinglab.errors import InputError, nearest
 
 _PACKAGE = Path(__file__).parents[1]
@@ -23,12 +23,13 @@ def names() -> tuple[str, ...]:
 def find(wanted: str, rest: str = "") -> Requests:
     """The request file of that name, or in that file; InputError for anything else.
 
-    What it lacks is taken from the file `rest`; without one it must be whole.
+    What it lacks is taken from the file `rest`, and `taken` says what that was; without one it must be whole.
     """
     text, name = source(wanted)
-    if not rest:
-        return parse(text, name)
-    raw, (other, of) = read(text, name), source(rest)
+    raw = read(text, name)
+    if not rest or not lacks(raw):
+        return made(raw, name)
+    other, of = source(rest)
     whole = parse(other, of)
     file = made(completed(raw, read(other, of), name, of), name)
     return told(file, raw, renamed(whole, lambda _: file.tables[0]["TableName"]) if len(file.tables) == 1 else whole)

@@ -8,7 +8,7 @@ import pytest
 
 from fencinglab import cli
 from fencinglab.dynamodb import shelf
-from fencinglab.errors import InputError, UsageError
+from fencinglab.errors import InputError
 
 STATUS = json.loads((shelf.FOLDER / "request-status.json").read_text(encoding="utf-8"))
 
@@ -75,10 +75,11 @@ def test_what_does_not_fit_is_named(tmp_path, change, more, sentence):
     assert sentence in str(caught.value)
 
 
-def test_a_whole_file_needs_no_rest():
-    """A rest of which nothing is taken is refused."""
-    with pytest.raises(UsageError, match="--rest broken-unconditional.json: request-status.json lacks nothing; leave it out"):
-        shelf.find("request-status", "broken-unconditional")
+def test_a_whole_file_needs_no_rest(capsys):
+    """A rest of which nothing is taken is refused, and a whole file beside one that lacks something is left as it is."""
+    assert cli.main(["check", "request-status", "--rest", "late-render"]) == 2
+    assert "--rest late-render: request-status.json lacks nothing; leave it out" in capsys.readouterr().err
+    assert shelf.find("request-status", "late-render") == shelf.find("request-status")
 
 
 def test_without_a_rest_it_is_refused(tmp_path, capsys):

@@ -36,6 +36,9 @@ def add(verbs: Any) -> None:
     log.add_argument("--map", action="append", default=[], metavar="COLUMN=FIELD", help="as for audit")
     log.add_argument("--order", metavar="lines", help="as for audit")
     log.add_argument("--terminal", metavar="A,B", help="as for audit")
+    compare.add_argument(
+        "--requests", metavar="FILE", help="your own conditional writes, as for check: a row beside the fixes"
+    )
     times = compare.add_argument_group(
         "the workload", "a time is 30s, 500ms; a law is a time, exponential:MEAN, lognormal:MEDIAN,SIGMA or "
         "pareto:LEAST,SHAPE; what is not said comes from the log where it shows enough, else it is a named default",
@@ -62,9 +65,9 @@ def _matrix(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     from fencinglab.explore import matrix
     from fencinglab.model import fix, incident
 
-    idle = [name for name in (*PARAMETERS, "log", "jobs", "seed", "precision") if getattr(options, name)]
+    idle = [name for name in (*PARAMETERS, "log", "requests", "jobs", "seed", "precision") if getattr(options, name)]
     if wrong := [name for name in idle if name not in ("workers", "writes")]:
-        raise UsageError(f"--matrix simulates nothing and reads no log: leave out --{wrong[0]}")
+        raise UsageError(f"--matrix simulates nothing and reads no log or requests: leave out --{wrong[0]}")
     workers, writes = (_whole(name, getattr(options, name) or "2") for name in ("workers", "writes"))
     fixes = [fix.named(name).name for name in dict.fromkeys(options.fix or fix.FIXES)]
     chosen = going_wrong.chosen(options.hazard)
@@ -96,8 +99,8 @@ def _review(options: argparse.Namespace, words: Sequence[str], show: Callable[[s
         fixes=tuple(options.fix or review.FIXES),
         said={name: text for name in PARAMETERS if (text := getattr(options, name)) is not None},
         logs=tuple(options.log), log_options={name: text for name, text in log_options.items() if text},
-        jobs=review.JOBS if options.jobs is None else options.jobs, seed=1 if options.seed is None else options.seed,
-        precision=options.precision, command=("fencinglab", *words),
+        requests=options.requests or "", jobs=review.JOBS if options.jobs is None else options.jobs,
+        seed=1 if options.seed is None else options.seed, precision=options.precision, command=("fencinglab", *words),
     )  # fmt: skip
     found = review.review(asked, show)
     show("")

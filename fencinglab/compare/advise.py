@@ -1,4 +1,4 @@
-"""What follows from a comparison of fixes: the safe margin, a recommendation by a stated rule, adoption and roll-out.
+"""What follows from a comparison of fixes: the safe margin, and a recommendation by a stated rule.
 
 Nothing here is measured; every sentence follows from rows that were computed elsewhere, by a rule that is printed.
 """
@@ -134,51 +134,3 @@ def _share(share: float) -> str:
         return "none"
     digits = max(0, 1 - math.floor(math.log10(share * 100))) if share < 1 else 0
     return f"{share * 100:.{min(digits, 12)}f} %"
-
-
-ADOPTION = (
-    ("Who issues tokens", "one authority a lease, in the same step as the grant, such as ADD fencingToken 1"),
-    ("What makes the sequence survive", "deletion, TTL, restoring a backup: a floor that none of them reaches"),
-    ("Which request enforces it", "the condition on every write, in the write itself: fencingToken = :token"),
-    ("Which request acquires", "the condition under which a lease is taken over, and by whose clock"),
-    ("What is final", "the statuses that nothing leaves, and the condition that says so"),
-    ("What names one operation", "an id that stays the same when it is repeated, and where it is compared"),
-    ("Which effects lie outside", "mails, payments, calls; which key each carries"),
-    ("Who writes without a lease", "operators, migrations, clean-up: how each takes a grant or is refused"),
-    ("Who watches", "which number, which threshold, who is called"),
-)
-
-
-def adoption() -> list[dict[str, str | None]]:
-    """[{name, value, hint}] of the adoption card; a value that no request file says is None: a blank to fill in."""
-    return [{"name": name, "value": None, "hint": hint} for name, hint in ADOPTION]
-
-
-ROLLOUT = (
-    ("Keep a baseline", "Audit a day of the log as it is, and keep the report.",
-     "`fencinglab audit LOG --out baseline` names what it cannot see, and nothing core stays unknown",
-     "a core rule is unknown: log the field that it names first", "nothing is changed yet"),
-    ("Extend the item", "Add token, holder, expiry, version and written token; every worker writes them.",
-     "the audit of the new log shows a token on every grant and a written token on every write",
-     "a writer leaves them out: find it before a condition refuses it", "the new attributes may stay"),
-    ("Acquire by condition", "Grant only where no lease runs, and raise the token in the same request.",
-     "one token, one holder: token_shared, holder_without_token and leases_overlap hold",
-     "a token is issued twice or falls", "yes: nothing depends on tokens yet; never lower the counter"),
-    ("Fence every write", "Put the comparison into each write of the resource, in the write itself.",
-     "unfenced_write and stale_write_accepted hold; rejected_stale appears where holders paused",
-     "more than contention is refused: good writes fail", "worker by worker; the counter and the attributes stay"),
-    ("Make the end final", "Refuse to leave or to repeat a final status, and to grant a finished resource.",
-     "terminal_twice, terminal_left and work_after_terminal hold",
-     "a correction is refused that somebody needs: give it a grant of its own", "yes, this condition alone"),
-    ("Stress it", "Pause, kill, delay and repeat on purpose, with the real receiver.",
-     "the audit of that run holds, with every core rule exercised (`--require-exercised`)",
-     "any unsafe rule is violated", "to the step before"),
-    ("Only then add workers", "Raise concurrency or shorten the lease; fencing comes before both.",
-     "rejected_late, reassignments and dead time stay near this page's numbers",
-     "finished work is thrown away more often than this page says", "yes: concurrency goes back first, checks stay"),
-)  # fmt: skip
-
-
-def rollout() -> list[dict[str, str]]:
-    """[{step, does, proof, stop, back}]: the roll-out, in order."""
-    return [dict(zip(("step", "does", "proof", "stop", "back"), row, strict=True)) for row in ROLLOUT]

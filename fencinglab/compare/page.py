@@ -16,10 +16,9 @@ ROWS = 6  # mutations a guard on the page; compare.json has more
 
 def html(review: Mapping[str, Any]) -> str:
     """The review as one HTML page."""
-    guards = [*dict.fromkeys(row["guard"] for row in review["fixes"])]
     return rendered(
         "compare/compare.html.j2", {name: value for name, value in review.items() if name != "command"},
-        command_line=review["command"], drawn=drawn(charts.tradeoff(review["sweep"])), guards=guards,
+        command_line=review["command"], drawn=drawn(charts.tradeoff(review["sweep"])),
         interval=interval, invariant=invariant, mean=mean, percent=percent, seconds=seconds, INVARIANTS=INVARIANTS,
         ROWS=ROWS, charts=charts, enough=ENOUGH,
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """A design review: fixes side by side, what each holds, would have changed on a log, and costs under a workload.
 
-`review` gives plain data; `weigh` prints and files it, `dossier` makes the page.
+`review` gives plain data; `told` prints and files it, `page` makes the page.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import fencinglab
-from fencinglab.audit import fit, whatif
-from fencinglab.compare import advise
+from fencinglab.audit import fit, proposal, whatif
+from fencinglab.compare import adoption, advise, team
+from fencinglab.dynamodb import shelf
+from fencinglab.dynamodb.requests import Requests
 from fencinglab.explore import matrix
 from fencinglab.logs import read
 from fencinglab.model.fix import Fix, named
@@ -43,6 +45,7 @@ class Asked:
     said: Mapping[str, str] = field(default_factory=dict)  # parameters of the workload
     logs: tuple[str, ...] = ()
     log_options: Mapping[str, str] = field(default_factory=dict)  # of `fencinglab audit`
+    requests: str = ""  # a request file by name or path: the team's own proposal
     jobs: int = JOBS
     seed: int = 1
     precision: float | None = None
@@ -56,11 +59,13 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
     """
     fixes = [named(name) for name in dict.fromkeys(asked.fixes)]
     jobs = measure.enough(asked.jobs, asked.precision)
+    file = shelf.find(asked.requests) if asked.requests else None
+    own = team.searched(file, progress) if file else None
     made, origin, log = workload(dict(asked.said)), dict.fromkeys(asked.said, "said"), None
     if asked.logs:
         progress("reading the log")
         with examine(request_of(asked.logs, dict(asked.log_options)), progress=progress) as done:
-            log, found = _log(done, fixes), fit.fit(done.con)
+            log, found = _log(done, fixes, file), fit.fit(done.con)
         made, origin = _fitted(found, asked.said)
         log["times"] = [
             {"name": name, "says": fit.SAYS[name], "seen": one.seen, "median": one.median / 1e6, "used": name in origin}
@@ -76,6 +81,8 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
         "schema": SCHEMA,
         "headline": headline(rows, advice),
         "fixes": rows,
+        "team": own and own | {"says": team.says(own, log)},
+        "guards": [*dict.fromkeys(fix.guard for fix in fixes), *([proposal.NAME] if file and log else [])],
         "shares": {name: says for name, (says, _) in measure.SHARES.items()},
         "means": {name: says for name, (says, _) in measure.MEANS.items()},
         "recommendation": advice,
@@ -86,8 +93,8 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
             for name, text in made.described().items()
         ],
         "log": log,
-        "adoption": advise.adoption(),
-        "rollout": advise.rollout(),
+        "adoption": adoption.card(file),
+        "rollout": adoption.rollout(),
         "jobs": jobs,
         "seed": asked.seed,
         "command": shlex.join(asked.command),
@@ -138,10 +145,12 @@ def _row(cost: Cost, safety: dict[str, dict[str, Any]], log: dict[str, Any] | No
     }
 
 
-def _log(done: Examination, fixes: Sequence[Fix]) -> dict[str, Any]:
-    """What the log says by itself, and what each guard would have changed on it."""
+def _log(done: Examination, fixes: Sequence[Fix], file: Requests | None) -> dict[str, Any]:
+    """What the log says by itself, and what each guard and the team's requests would have changed on it."""
     whatif.judge_guards(done.con)
-    rows = {guard: whatif.rows(done.con, guard, SHOWN) for guard in dict.fromkeys(fix.guard for fix in fixes)}
+    untold = proposal.judge_proposal(done.con, file) if file else {}
+    guards = dict.fromkeys([*(fix.guard for fix in fixes), *([proposal.NAME] if file else [])])
+    rows = {guard: whatif.rows(done.con, guard, SHOWN) for guard in guards}
     placed = read.place(done.con, done.log, {row["row_id"] for found in rows.values() for row in found})
     for row in (row for found in rows.values() for row in found):
         row["source"] = placed.get(row.pop("row_id"), row["source"])
@@ -151,6 +160,7 @@ def _log(done: Examination, fixes: Sequence[Fix]) -> dict[str, Any]:
         "inputs": done.report["inputs"],
         "whatif": [found._asdict() for found in whatif.counted(done.con)],
         "rows": rows,
+        "untold": untold,
     }
 
 

@@ -45,7 +45,12 @@ def _harm(review: Mapping[str, Any]) -> list[str]:
         + [interval(row["shares"][name], row["rare"].get(name)) for name in ("ownership", "terminal")]
         for row in review["fixes"]
     ]
-    return [*says, *_table(["fix", *INVARIANTS, "stale write accepted", "finished twice"], rows)]
+    own, lines = review["team"], []
+    if own:
+        rows.append([own["name"], *(invariant(own, name) for name in INVARIANTS), "not simulated", ""])
+        lines = wrapped("Your requests: ", own["says"], 15)
+        lines += wrapped("  searched: ", own["searched"], 15)
+    return [*says, *_table(["fix", *INVARIANTS, "stale write accepted", "finished twice"], rows), *lines]
 
 
 def _cost(review: Mapping[str, Any]) -> list[str]:
@@ -70,15 +75,16 @@ def _whatif(review: Mapping[str, Any]) -> list[str]:
     log = review["log"]
     if log is None:
         return []
-    guards = dict.fromkeys(row["guard"] for row in review["fixes"])
+    guards = review["guards"]
     rows = [
-        [one["guard"], f"{one['refuses_stale']:,} of {one['stale']:,}", f"{one['refuses_good']:,}",
-         f"{one['admits_refused']:,}", f"{one['open']:,}"]
+        [one["guard"], f"{one['refuses_stale']:,} of {one['stale']:,}", f"{one['refuses_late']:,} of {one['late']:,}",
+         f"{one['refuses_good']:,}", f"{one['admits_refused']:,}", f"{one['open']:,}"]
         for one in log["whatif"] if one["guard"] in guards
     ]  # fmt: skip
     says = wrapped("", f"On the log, each guard over its own order. The audit says: {log['headline']}")
-    heads = ["guard", "refuses stale writes", "refuses good ones", "accepts refused ones", "cannot be told"]
-    return [*says, *_table(heads, rows), *_good(log, guards)]
+    heads = ["guard", "refuses stale", "late", "other accepted", "accepts refused", "cannot be told"]
+    why = [f"{count:,}: {why}" for why, count in log["untold"].items()]
+    return [*says, *_table(heads, rows), *_good(log, guards), *wrapped("  not told of yours ", "; ".join(why), 15)]
 
 
 def _good(log: Mapping[str, Any], guards: Iterable[str]) -> Iterator[str]:
@@ -134,7 +140,7 @@ def _basis(review: Mapping[str, Any]) -> list[str]:
 
 _FIX = ("fix", "guard", "improves", "leaves", *INVARIANTS, "jobs", "median", "slow")
 _POINT = ("fix", "lease", "jobs", "measure", "value", "low", "high", "efficient")
-_ROW = ("guard", "would", "decision", "stale", "resource", "source", "at", "kind", "writer", "token", "newest")
+_ROW = ("guard", "would", "decision", "stale", "late", "resource", "source", "at", "kind", "writer", "token", "newest")
 
 
 def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
@@ -145,10 +151,13 @@ def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
     columns += [
         f"{name}_{part}" for name in means for part in ("mean", "low", "high", "against", "against_low", "against_high")
     ]
+    own = [
+        {"fix": one["name"]} | {name: invariant(one, name) for name in INVARIANTS} for one in [review["team"]] if one
+    ]
     files: dict[str, str | Iterable[str]] = {
         "compare.html": page.html(review),
         "compare.json": json.dumps(review, indent=1, ensure_ascii=False) + "\n",
-        "fixes.csv": table(columns, (_flat(row, review) for row in review["fixes"])),
+        "fixes.csv": table(columns, [*(_flat(row, review) for row in review["fixes"]), *own]),
         "leases.csv": table(_POINT, _points(review)),
     }
     if review["log"]:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from fencinglab import cli
-from fencinglab.compare import advise, review, told
+from fencinglab.compare import adoption, advise, review, team, told
 from fencinglab.compare.cells import interval, percent
 from fencinglab.compare.page import html
+from fencinglab.dynamodb import shelf as requests
 from fencinglab.errors import UsageError
 from fencinglab.model import shelf
 from fencinglab.simulate.workload import DEFAULT, workload
@@ -26,7 +27,9 @@ FIXES = ("unfenced", "fenced", "latest-id", "latest-id-terminal")
 @pytest.fixture(scope="module")
 def found() -> dict:
     """A small review over a log."""
-    return review.review(review.Asked(fixes=FIXES, jobs=4000, logs=(LOG,), command=("fencinglab", "compare")))
+    return review.review(
+        review.Asked(fixes=FIXES, jobs=4000, logs=(LOG,), command=("fencinglab", "compare"), requests="request-status")
+    )
 
 
 def test_the_rule_takes_what_breaks_nothing(found):
@@ -134,8 +137,62 @@ def test_the_page_needs_nothing(found):
     page = html(found)
 
     assert not re.search(r"<script|https?://(?!www\.w3\.org)|<link|<img", page)
-    assert page.count('class="blank"') == len(advise.ADOPTION)
-    assert all(step in page for step, *_ in advise.ROLLOUT)
+    assert page.count('class="blank"') == len([item for item in found["adoption"] if not item["values"]]) == 3
+    assert all(step in page for step, *_ in adoption.ROLLOUT)
+
+
+def test_the_teams_requests_are_a_row(found):
+    """The proposal stands beside the fixes with the verdict of `check` and what it would have refused, on screen, page and in the CSV."""
+    text, page, team = told.screen(found), html(found), found["team"]
+    rows = list(csv.DictReader("".join(told.contents(found)["fixes.csv"]).splitlines()))
+
+    assert {
+        name: team["safety"][name]["status"] for name in ("order", "ownership", "terminal", "final")
+    } == dict.fromkeys(("order", "ownership", "terminal", "final"), "holds")
+    assert "On the log it would have refused 1 of 1 accepted stale writes and 0 other accepted writes" in team["says"]
+    assert re.search(r"^request-status\.json +● +● +● +● +not simulated$", text, re.M)
+    assert re.search(r"^your requests +1 of 1 +0 of 0 +0 +0 +0$", text, re.M)
+    assert page.count("not simulated") == 1
+    assert (rows[-1]["fix"], rows[-1]["order"], rows[-1]["jobs"]) == ("request-status.json", "●", "")
+    assert found["log"]["rows"]["your requests"][0]["source"].endswith("report-generation.jsonl:8")
+
+
+def test_a_proposal_that_breaks_says_how_soon():
+    """Requests without conditions break what is unsafe; the sentence has the steps of the shortest run."""
+    own = team.searched(requests.find("broken-unconditional"))
+    says = team.says(own, None)
+
+    assert own["safety"]["ownership"]["status"] == "violated"
+    assert re.fullmatch(
+        r"broken-unconditional\.json breaks order, ownership, [^;]*, at the soonest after \d+ steps[^.]*\.", says
+    )
+
+
+def test_the_card_is_filled_from_the_requests():
+    """Of each question that a request file answers the card has the very expression and its operations; else a blank."""
+    filled = {item["name"]: item["values"] for item in adoption.card(requests.find("request-status"))}
+
+    assert filled["Who issues tokens"] == [
+        "`ADD fencingToken :one` in `acquire`",
+        "a worker knows it from `$acquire.fencingToken`",
+    ]
+    assert filled["What makes the sequence survive"] == ["`$take_floor.tokenFloor` in `enqueue`: another item keeps it"]
+    assert filled["Which request enforces it"][0].startswith("`fencingToken = :token` in `renew`, `record_response`, ")
+    assert len(filled["Which request acquires"]) == 3
+    assert filled["What is final"][0] == "final: SUCCEEDED, FAILED"
+    assert filled["What names one operation"][0].startswith("`NOT contains(operationsDone, :operation)` in ")
+    assert filled["Who watches"] == []
+    assert not any(item["values"] for item in adoption.card())
+
+
+def test_the_card_names_what_carries_no_token():
+    """Operations without the token in their condition are named on the card; a number that begins again is one."""
+    bare = {item["name"]: item["values"] for item in adoption.card(requests.find("broken-unconditional"))}
+    beside = {item["name"]: item["values"] for item in adoption.card(requests.find("lease-beside-resource"))}
+
+    assert bare["Which request enforces it"] == ["no token in the condition of `record_response`, `finish`"]
+    assert beside["Which request enforces it"] == ["`fencingToken = :token` in `renew`, `write`, `finish`, `release`"]
+    assert beside["What makes the sequence survive"] == []
 
 
 def test_text_of_a_log_cannot_act(found):
@@ -185,9 +242,12 @@ WRONG = {
     "too few jobs": (["--jobs", "100", "--precision", "0.0001"], "--jobs 100: too few for --precision 0.0001"),
     "no fix": (["--fix", "fence"], "`fence` is no fix; nearest: fenced"),
     "a map without a log": (["--map", "token=t"], "--map, --order and --terminal say how a log is read; name it with --log"),
+    "no requests": (["--requests", "request-stats"], "`request-stats` is neither a request file that comes with fencinglab nor a file; nearest: request-status"),
+    "no request file": (["--requests", __file__], "not JSON"),
+    "requests of a matrix": (["--matrix", "--requests", "request-status"], "--matrix simulates nothing and reads no log or requests: leave out --requests"),
     "no log": (["--log", "missing.jsonl"], "missing.jsonl"),
     "a hazard": (["--hazard", "crash"], "--hazard and --alert belong to --matrix"),
-    "jobs of a matrix": (["--matrix", "--jobs", "5"], "--matrix simulates nothing and reads no log: leave out --jobs"),
+    "jobs of a matrix": (["--matrix", "--jobs", "5"], "--matrix simulates nothing and reads no log or requests: leave out --jobs"),
     "half a worker": (["--matrix", "--workers", "x"], "--workers x: write a whole number"),
 }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib import resources
 from typing import Any
 
 import fencinglab
@@ -40,6 +41,11 @@ def contents(answer: Answer, repair: Repair | None = None) -> dict[str, str]:
         if one.timeline:
             files[f"passing/{one.name}.timeline"] = str(one.timeline)
     return files
+
+
+def example() -> str:
+    """A request file with comments to start from."""
+    return resources.files("fencinglab").joinpath("check/example.json").read_text(encoding="utf-8")
 
 
 def of_two(found: Beside) -> dict[str, str]:

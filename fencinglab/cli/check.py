@@ -30,6 +30,7 @@ def add(verbs: Any) -> None:
         "--rest", default="", metavar="FILE", help="with REQUESTS of some operations: take the others from this file"
     )
     check.add_argument("--fix", metavar="NAME", help="instead: a fix of the model; `fencinglab replay` lists them")
+    check.add_argument("--example", action="store_true", help="print a request file with comments to start from")
     check.add_argument("--conditions", action="store_true", help="with REQUESTS: what breaks without each condition")
     check.add_argument("--optional", action="store_true", help="with REQUESTS: also optional renewals and schedules")
     check.add_argument("--endpoint-url", metavar="URL", help="with REQUESTS: a DynamoDB of your own, not the mock")
@@ -55,6 +56,8 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     from fencinglab.explore import search
     from fencinglab.model import fix
 
+    if options.example:
+        return _example(options)
     failing = classes(options.fail_on)
     chosen = going_wrong.chosen(options.hazard)
     most = search.MOST_STATES if options.max_states is None else options.max_states
@@ -81,6 +84,15 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     show("")
     give(told.screen(answer, options.show), options.out, lambda: files.contents(answer))
     return told.exit_code(answer, failing)
+
+
+def _example(options: argparse.Namespace) -> int:
+    from fencinglab.check import files
+
+    if options.requests or options.fix:
+        raise UsageError("--example checks nothing: leave out the request file and --fix")
+    give("" if options.out else files.example(), options.out, lambda: {"requests.json": files.example()})
+    return 0
 
 
 def _requests(

@@ -115,7 +115,7 @@ def _operation(operation: str, raw: Any, tables: tuple[dict[str, Any], ...], nam
     if not operation.isidentifier():
         raise InputError(f"{name}: {where}: a name is letters, digits and underscores")
     one = _object(raw, name, where)
-    _only(name, where, one, {"kind", "expects", *ACTIONS})
+    _only(name, where, one, {"kind", "expects", "comment", *ACTIONS})
     actions = [action for action in ACTIONS if action in one]
     if len(actions) != 1:
         raise InputError(f"{name}: {where} has {len(actions)} requests; it is exactly one of {', '.join(ACTIONS)}")

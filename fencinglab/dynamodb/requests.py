@@ -16,6 +16,7 @@ from fencinglab.errors import InputError
 
 FILE = {
     "says": "one sentence: what these requests do or what is wrong with them",
+    "comment": "anything, here and in an operation; nothing reads it",
     "table": "TableName, KeySchema and AttributeDefinitions of the table; of several, a list",
     "start": "the item before anybody acquires, or a list; {TableName, Item} where there are several tables",
     "operations": "name -> {kind, REQUEST: its input}, where REQUEST is one of the five of ACTIONS",

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+import claims
 import pytest
 
+from fencinglab import cli
 from fencinglab.check import files, told
+from fencinglab.check.check import check
+from fencinglab.dynamodb.parse import parse
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore import telling
 from fencinglab.explore.hazards import Hazard
@@ -122,3 +126,19 @@ def test_a_drawing_that_cannot_be_read_is_refused():
         InputError, match="report-generation: is not drawn with 72 events; a diagram is readable up to 40"
     ):
         files.mermaid(many)
+
+
+def test_the_example_is_a_file_that_holds(tmp_path, monkeypatch, capsys):
+    """What --example prints or writes reads, has a comment with every operation, and holds as it claims."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["check", "--example"]) == 0
+    text = capsys.readouterr().out
+    assert cli.main(["check", "--example", "--out", "new"]) == 0
+    assert (tmp_path / "new" / "requests.json").read_text(encoding="utf-8") == text
+    raw = json.loads(text)
+
+    assert all(one["comment"] for one in (raw, *raw["operations"].values()))
+    assert cli.main(["check", "new/requests.json", "--hazard", "release", "--quiet"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("Holds: with requests.json nothing unsafe can happen")
+    assert [*claims.unmet(check(parse(text, "requests.json"), most=100_000).answer, raw["claims"]["holds"], ())] == []
+    assert cli.main(["check", "--example", "late-render"]) == 2

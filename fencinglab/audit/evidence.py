@@ -299,6 +299,19 @@ def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
     return int(count)
 
 
+def granted_elsewhere(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
+    """How many resources were written with tokens that no grant of theirs issued, where nothing was put to the test.
+
+    Their lease is another item: the two have no common order, so that no takeover can be seen from the resource.
+    """
+    if audit.exercised:
+        return 0
+    [(count, grants)] = con.execute("""select count(*) filter (grants = 0 and written > 0), sum(grants) from (
+        select count(*) filter (kind = 'grant') as grants, count(*) filter (kind <> 'grant' and token > 0) as written
+        from history where decision = 'accepted' group by resource)""").fetchall()
+    return int(count) if grants else 0
+
+
 def story(con: duckdb.DuckDBPyConnection, resource: str, limit: int) -> list[dict[str, Any]]:
     """Every row of one resource in order, with the grant of the token that it carried and the next newer grant.
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from fencinglab.dynamodb.hold import Hold, Told
 from fencinglab.dynamodb.requests import READ, Item, Requests, begin, places
+from fencinglab.dynamodb.sending import changed
 
 MARGIN = 0.2  # seconds to wait beyond a whole one, for clocks that are a little apart
 
@@ -20,7 +21,7 @@ class Line(NamedTuple):
 
     scenario: str
     worker: str
-    resource: str
+    resource: str  # the key of the item that it changes: of a file with two items the one or the other
     kind: str
     sent_at: int  # its clock, in seconds
     token: int | None  # that it presented, or was granted
@@ -133,11 +134,11 @@ class Desk:
             raise Stopped("the time was over")
         time.sleep(max(0.0, seconds))
 
-    def noted(self, worker: str, resource: str, told: Iterable[Told]) -> None:
+    def noted(self, worker: str, told: Iterable[Told]) -> None:
         """Write down what a worker was told."""
         for one in told:
             self.notes.count()
-            self.notes.write(lines(self, worker, resource, one))
+            self.notes.write(lines(self, worker, one))
 
     def expect(self, says: str, holds: bool) -> None:
         """Write down whether an expectation came true."""
@@ -207,18 +208,18 @@ class Player:
 
     def _noted(self, tolds: Iterable[Told]) -> Iterator[Told]:
         for told in tolds:
-            self.desk.noted(self.name, self.resource, [told])
+            self.desk.noted(self.name, [told])
             yield told
 
 
-def lines(desk: Desk, worker: str, resource: str, told: Told) -> list[Line]:
+def lines(desk: Desk, worker: str, told: Told) -> list[Line]:
     """What a worker logs of an operation: a line for the message that decided it, and one for a lost success before."""
     kind = desk.file.operations[told.name].kind
     if kind == READ or told.name in desk.file.creates:
         return []
     at = told.messages[-1].at
     last = Line(
-        desk.scenario, worker, resource, kind, at, told.token, told.operation,
+        desk.scenario, worker, changed(desk.file, told.request), kind, at, told.token, told.operation,
         told.decision, told.reason if told.decision == "rejected" else "", told.outcome, told.item,
     )  # fmt: skip
     if told.decision == "rejected" and told.ok:  # its own success, of which it had not heard

@@ -21,7 +21,7 @@ class Child:
     """The process of one worker: it acquires, waits for a word, and then sends all that only a holder may send."""
 
     def __init__(self, desk: Desk, worker: str, resource: str) -> None:
-        self.desk, self.worker, self.resource = desk, worker, resource
+        self.desk, self.worker = desk, worker
         context = multiprocessing.get_context("spawn")
         self._here, there = context.Pipe()
         self._process = context.Process(
@@ -60,7 +60,7 @@ class Child:
         if not self._here.poll(PATIENCE):
             return []
         told: list[Told] = self._here.recv()
-        self.desk.noted(self.worker, self.resource, told)
+        self.desk.noted(self.worker, told)
         return told
 
 

@@ -128,6 +128,18 @@ def parts(file: Requests, request: Request) -> list[Part]:
     ]  # fmt: skip
 
 
+def changed(file: Requests, request: Request) -> str:
+    """The key of the item that a request changes: its values, `|` between.
+
+    Of a transaction that is the first that keeps the id of the operation, else the first.
+    """
+    entries = request.input.get("TransactItems") or [{"": request.input}]
+    changes = [one for entry in entries for what, one in entry.items() if what != "ConditionCheck"]
+    one = next((one for one in changes if file.map.get("operation", " ") in json.dumps(one)), changes[0])
+    key = key_of(file, one["TableName"], one.get("Key") or one["Item"])
+    return "|".join(str(next(iter(key[name].values()))) for name in sorted(key))
+
+
 def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[int, Item]) -> str:
     """Why the conditions failed: by the attributes of those parts of a condition that the stored item does not meet.
 

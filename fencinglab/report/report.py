@@ -41,7 +41,7 @@ def build(
     """The report as plain data (JSON types, times as ISO text): the whole of what report.json documents."""
     found = evidence.findings(con, audit, SHOWN)
     affected = evidence.resources(con, audit)
-    counters = evidence.renewal_counters(con, audit)
+    counters, elsewhere = evidence.renewal_counters(con, audit), evidence.granted_elsewhere(con, audit)
     open_core = [r for r in audit.results if r.rule.core and r.status == "unknown" and r.undecided]
     open_rows = {r.rule.name: evidence.undecided(con, r.rule.name, SHOWN) for r in open_core}
     _place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
@@ -51,7 +51,7 @@ def build(
         "schema": SCHEMA,
         "verdict": audit.verdict,
         "exit_code": audit.exit_code,
-        "headline": headline(audit, suspects, log, counters, options.get("skip", "")),
+        "headline": headline(audit, suspects, log, counters, elsewhere, options.get("skip", "")),
         "first": first(audit, found),
         "reasons": [{"name": name, "sentence": text} for name, text in audit.reasons],
         "entries": log.entries._asdict(),
@@ -91,7 +91,11 @@ def build(
             {"reason": reason, "count": count, "first": next(a.source for a in log.set_aside if a.reason == reason)}
             for reason, count in Counter(a.reason for a in log.set_aside).most_common(SHOWN)
         ],
-        "notes": [*log.notes, *([_counts_renewals(counters)] if counters else [])],
+        "notes": [
+            *log.notes,
+            *([_counts_renewals(counters)] if counters else []),
+            *([_granted_elsewhere(elsewhere)] if elsewhere else []),
+        ],
         "inputs": [
             {"name": f.name, "format": f.detected.format, "sha256": f.sha256, "size": f.size, "lines": f.lines}
             for f in log.files
@@ -140,7 +144,10 @@ def _replays(con: duckdb.DuckDBPyConnection, log: read.Log, affected: list[dict[
     ]  # fmt: skip
 
 
-def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int = 0, skipped: str = "") -> str:
+def headline(
+    audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int = 0, elsewhere: int = 0,
+    skipped: str = "",
+) -> str:  # fmt: skip
     """The first line of every rendering: the verdict in words that a tired person understands, naming nobody."""
     if audit.verdict == "violated":
         worst, *others = _failing(audit)
@@ -148,7 +155,7 @@ def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counte
         return f"Violated: {worst.rule.title}, {_times(worst.broken)}{more}."
     if audit.verdict == "holds":
         return _holds(audit, [r.rule.name for r in audit.results if r.rule.core and r.rule.name in skipped.split(",")])
-    why = _why_open(audit, log, counters)
+    why = _why_open(audit, log, counters, elsewhere)
     if suspects:
         count = len(suspects)
         noun, was, these = ("resource", "was", "it") if count == 1 else ("resources", "were", "these")
@@ -189,7 +196,7 @@ def _failing(audit: Audit) -> list[Result]:
     )
 
 
-def _why_open(audit: Audit, log: read.Log, counters: int) -> str:
+def _why_open(audit: Audit, log: read.Log, counters: int, elsewhere: int) -> str:
     what = "the stream" if set(log.mappings) == {"dynamodb-stream"} else "the log"
     missing = {column for r in audit.results if r.rule.core for need in r.missing for column in need.split("|")}
     if "fenced" in missing or "token" in missing:
@@ -200,6 +207,8 @@ def _why_open(audit: Audit, log: read.Log, counters: int) -> str:
         return "which statuses are final is not declared (--terminal)"
     if counters:
         return "the token rises on renewals too, so it is a version and orders no owners"
+    if elsewhere:
+        return "the leases are granted in other items than those that they protect, and two items have no common order"
     return audit.reasons[0][1] if audit.reasons else "nothing was decided"
 
 
@@ -207,6 +216,14 @@ def _counts_renewals(count: int) -> str:
     return (
         f"in {count:,} {'resource' if count == 1 else 'resources'} the token rose under one holder before its lease "
         "ran out: it counts renewals, so it is a version (--map version=…) and orders no owners"
+    )
+
+
+def _granted_elsewhere(count: int) -> str:
+    takes = "resource takes tokens that no grant in it" if count == 1 else "resources take tokens that no grant in them"
+    return (
+        f"{count:,} {takes} issued: for an order that both have, let the grant raise the token of the protected item "
+        "too, in the same transaction"
     )
 
 

@@ -104,6 +104,26 @@ def test_named_scenarios_show_their_failure():
 
 
 @pytest.mark.parametrize(
+    ("name", "verdict", "beginning"),
+    [
+        ("lease-beside-resource-promised", "holds", "Holds: none of"),
+        ("lease-beside-resource", "inconclusive", "No proof either way: the leases are granted in other items"),
+    ],
+)
+def test_a_lease_in_an_item_of_its_own_is_drilled(name, verdict, beginning):
+    """Where the grant raises a mark in the protected item the stream clears the run; where it does not, the report says what to store."""
+    few = ("delayed-response", "duplicate-terminal", "lost-reply", "stalled-process")
+    done = drill(shelf.find(name), MOCK, Plan(few, lease=2))
+    assert [check for check in done.checks if not check.holds] == []
+    with audited(done) as (judged, rules):
+        report = judged.examination.report
+        assert (report["verdict"], judged.exit_code) == (verdict, 0 if verdict == "holds" else 3)
+        assert report["headline"].startswith(beginning)
+        assert rules["order_unknown"] == "holds" and judged.examination.log.matched >= 8
+        assert any("let the grant raise the token" in note for note in report["notes"]) == (verdict != "holds")
+
+
+@pytest.mark.parametrize(
     ("name", "scenarios", "rule"),
     [
         ("broken-unconditional", ("delayed-response", "duplicate-terminal"), "token_went_back"),

@@ -177,6 +177,15 @@ SAYS: dict[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, Row]] 
         None, {"jobId": "job-1", "fencingToken": 0, "leaseOwner": ""}, {"kind": "write", "after_token": 0, "token": None}),
     "a token raised for nobody is no grant": (
         HELD, HELD | {"fencingToken": 8} | FREE, {"kind": "release", "before_token": 7, "after_token": 8, "after_holder": ""}),
+    "a mark that the grant of another item raises is none of the holder's own": (
+        {"jobId": "job-1", "leaseOwner": "", "fencingToken": 7, "status": "RUNNING"}, {"jobId": "job-1", "leaseOwner": "", "fencingToken": 8, "status": "RUNNING"},
+        {"kind": "write", "protected": False, "token": None, "before_token": 7, "after_token": 8}),
+    "a mark that falls is": (
+        {"jobId": "job-1", "leaseOwner": "", "fencingToken": 8, "status": "RUNNING"}, {"jobId": "job-1", "leaseOwner": "", "fencingToken": 7, "status": "RUNNING"},
+        {"protected": True}),
+    "a mark that rises with a status is": (
+        {"jobId": "job-1", "leaseOwner": "", "fencingToken": 7, "status": "RUNNING"}, {"jobId": "job-1", "leaseOwner": "", "fencingToken": 8, "status": "PAUSED"},
+        {"protected": True}),
     # 6: a deleted item forgets its token
     "a deletion": (
         STORED, None, {"kind": "delete", "token": None, "fenced": None, "writer": None, "before_token": 7, "after_token": None,

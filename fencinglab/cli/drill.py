@@ -38,6 +38,9 @@ def add(verbs: Any) -> None:
     )
     drill.add_argument("--workers", type=int, default=4, metavar="N", help="that acquire at one moment (default 4)")
     drill.add_argument("--rounds", type=int, default=10, metavar="N", help="of that (default 10)")
+    drill.add_argument(
+        "--seed", type=int, default=1, metavar="S", help="another sets workers that begin together otherwise apart"
+    )
     drill.add_argument("--lease", type=int, default=2, metavar="SECONDS", help="how long a lease lasts (default 2)")
     drill.add_argument("--seconds", type=int, default=300, metavar="N", help="stop then (default 300)")
     drill.add_argument("--max-requests", type=int, default=20_000, metavar="N", help="stop there (default 20,000)")
@@ -70,7 +73,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     receiver = drills.Receiver("unlocked-mock" if options.unlocked_mock else kind, options.endpoint_url)
     plan = drills.Plan(
         tuple(options.scenario), options.workers, options.rounds, options.lease, options.seconds, options.max_requests,
-        options.table or "",
+        options.seed, options.table or "",
     )  # fmt: skip
     played = drills.drill(file, receiver, plan, show)
     show("")

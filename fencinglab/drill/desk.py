@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +14,7 @@ from fencinglab.dynamodb.hold import Hold, Told
 from fencinglab.dynamodb.requests import READ, Item, Requests, begin, places
 from fencinglab.dynamodb.sending import changed
 
+APART = (0.0, 0.0005, 0.002)  # seconds by which workers that begin together may be apart: not, a little, a request
 MARGIN = 0.2  # seconds to wait beyond a whole one, for clocks that are a little apart
 
 
@@ -77,13 +79,14 @@ class Desk:
 
     def __init__(
         self, scenario: str, connect: Callable[[], Any], file: Requests, notes: Notes, *,
-        lease: int, workers: int, rounds: int, run: str,
+        lease: int, workers: int, rounds: int, run: str, seed: int,
     ) -> None:  # fmt: skip
         self.scenario, self.connect, self.file, self.notes = scenario, connect, file, notes
         self.client = connect()
         self.lease, self.workers, self.rounds, self.run = lease, workers, rounds, run
         self.given = {"floor": f"token-floor-{run}"}  # its own, also in a table that is there
         self._items = 0
+        self._random = random.Random(f"{seed}/{scenario}")
 
     def resource(self, start: bool = True) -> str:
         """The key of a new item; with `start` as the file has it before anybody acquires."""
@@ -145,15 +148,17 @@ class Desk:
         self.notes.checks.append(Check(self.scenario, says, bool(holds)))
 
     def at_once(self, *calls: Callable[[], Any]) -> list[Any]:
-        """What the calls give, each in a thread of its own, begun together."""
-        barrier = threading.Barrier(len(calls))
+        """What the calls give, each in a thread of its own, begun together but for what the seed sets them apart."""
+        barrier, apart = threading.Barrier(len(calls)), self._random.choice(APART)
 
-        def go(call: Callable[[], Any]) -> Any:
+        def go(call: Callable[[], Any], pause: float) -> Any:
             barrier.wait()
+            time.sleep(pause)
             return call()
 
         with ThreadPoolExecutor(len(calls)) as pool:
-            return [done.result() for done in [pool.submit(go, call) for call in calls]]
+            begun = [pool.submit(go, call, self._random.uniform(0, apart)) for call in calls]
+            return [done.result() for done in begun]
 
 
 class Player:

@@ -45,6 +45,7 @@ class Plan(NamedTuple):
     lease: int = 2  # seconds
     seconds: int = 300
     requests: int = 20_000
+    seed: int = 1  # of how far apart workers are that begin together
     table: str = ""  # one that is there; empty: tables are made and removed
 
 
@@ -143,7 +144,7 @@ def _play(
             begun.append(scenario.name)
             desk = Desk(
                 scenario.name, connect, file, notes,
-                lease=plan.lease, workers=plan.workers, rounds=plan.rounds, run=run,
+                lease=plan.lease, workers=plan.workers, rounds=plan.rounds, run=run, seed=plan.seed,
             )  # fmt: skip
             try:
                 scenario.play(desk)

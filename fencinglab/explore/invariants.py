@@ -55,7 +55,7 @@ INVARIANTS = {
         Invariant(
             "polling-stops",
             "cost",
-            "after the finish nobody is granted or schedules anything",
+            "after the finish, and the alert that it left due, nobody is granted or schedules anything",
             "a finished job can be taken up again",
             ("asked-again",),
         ),

@@ -40,6 +40,10 @@ OTHERWISE = {
         "log": "request-status-unfenced.jsonl", "terminal": "SUCCEEDED,FAILED", "rising": "attempt", "redact": True,
         "top": 1,
     },
+    "07_compare_fixes": {
+        "lease": "20s", "pause": "lognormal:1s,1.5", "fixes": "unfenced,fenced,current-lease", "jobs": 3000,
+        "log": "report-generation-fenced.jsonl", "requests": "broken-unconditional", "out": "review",
+    },
 }  # fmt: skip
 THREE = {"application/vnd.vegalite.v5+json", "image/png", "text/plain"}
 
@@ -362,6 +366,33 @@ def test_a_misspelt_fix_is_refused(tmp_path):
 
     assert done.returncode != 0
     assert "`fence` is no fix; nearest: fenced" in done.stderr
+
+
+# --------------------------------------------------------------------------- 07
+
+
+def test_a_review_is_said_whole(run):
+    """By default the recommended fix, the team's requests and the log's stale write are in it, and nothing is written."""
+    _, notebook = run("07_compare_fixes", False)
+    rows = {row["fix"]: row for row in table(notebook, "ownership", "finished twice")}
+    guards = {row["guard"]: row["refuses stale"] for row in table(notebook, "guard", "refuses stale")}
+
+    assert printed(notebook).startswith("By the stated rule: latest-id.")
+    assert (rows["latest-id"]["ownership"], rows["fenced"]["ownership"]) == ("●", "✕ 6")
+    assert rows["late-render.json"]["stale write accepted"] == "not simulated"
+    assert (guards["unguarded"], guards["your requests"]) == ("0 of 1", "1 of 1")
+    assert "Nothing was written" in printed(notebook)
+
+
+def test_a_review_of_other_numbers_is_a_page(run):
+    """With a workload, a log and requests of one's own the numbers are theirs, and the page lies in the folder."""
+    _, notebook = run("07_compare_fixes", True)
+    origin = {row["name"]: (row["value"], row["from"]) for row in table(notebook, "value", "from")}
+
+    assert origin["lease"] == ("20s", "said")
+    assert origin["renewal"][1] == "default"
+    assert "broken-unconditional.json breaks order, ownership" in printed(notebook)
+    assert "Written: review/compare.html, review/compare.json" in printed(notebook)
 
 
 # --------------------------------------------------------------------------- 05

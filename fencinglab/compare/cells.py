@@ -1,4 +1,4 @@
-"""The numbers of a design review as they are written, on a screen and on a page, values with their intervals."""
+"""The numbers and the tables of a design review as they are written: values with intervals, rows by their heads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencinglab.explore.invariants import MARKS
+from fencinglab.simulate.measure import INVARIANTS
+
+Table = list[dict[str, str]]  # a row each, by the heads of its columns
 
 
 def percent(share: float, digits: int = 3) -> str:
@@ -40,3 +43,66 @@ def invariant(row: Mapping[str, Any], name: str) -> str:
 def seconds(value: float | None) -> str:
     """`10.9`, or `never`."""
     return "never" if value is None else f"{value:.3g}"
+
+
+def harms(review: Mapping[str, Any]) -> Table:
+    """Of each fix and of the team's requests: the invariants, and the shares of two harms."""
+    shown = {"stale write accepted": "ownership", "finished twice": "terminal"}
+    rows = [
+        {"fix": row["fix"]}
+        | {name: invariant(row, name) for name in INVARIANTS}
+        | {head: interval(row["shares"][name], row["rare"].get(name)) for head, name in shown.items()}
+        for row in review["fixes"]
+    ]
+    if own := review["team"]:
+        rows.append({"fix": own["name"]} | {name: invariant(own, name) for name in INVARIANTS}
+                    | dict.fromkeys(shown, "not simulated"))  # fmt: skip
+    return rows
+
+
+def costs(review: Mapping[str, Any]) -> Table:
+    """Of each fix when half and 95 % are done, how many jobs are reassigned, and the time that is lost."""
+    first = review["fixes"][0]["fix"]
+    return [
+        {
+            "fix": row["fix"],
+            "done by (s)": f"{seconds(row['median'])} / {seconds(row['slow'])}",
+            "reassigned (%)": " / ".join(percent(row["shares"][name]["value"]) for name in ("reassigned", "needless")),
+            "lost (s a job)": mean(row["means"]["lost"]),
+            f"against {first}": "–" if row["fix"] == first else mean(row["against"]["lost"], "+"),
+        }
+        for row in review["fixes"]
+    ]
+
+
+def refusals(review: Mapping[str, Any]) -> Table:
+    """Of each guard and of the team's requests what they would have decided otherwise on the log; empty without one."""
+    return [
+        {
+            "guard": one["guard"],
+            "refuses stale": f"{one['refuses_stale']:,} of {one['stale']:,}",
+            "late": f"{one['refuses_late']:,} of {one['late']:,}",
+            "other accepted": f"{one['refuses_good']:,}",
+            "accepts refused": f"{one['admits_refused']:,}",
+            "cannot be told": f"{one['open']:,}",
+        }
+        for one in (review["log"] or {"whatif": ()})["whatif"]
+        if one["guard"] in review["guards"]
+    ]
+
+
+def leases(review: Mapping[str, Any]) -> Table:
+    """Other lease lengths under the recommended fix, or else the first."""
+    fix = review["sweep"][-1]["fix"]
+    return [
+        {
+            "lease": f"{point['lease']:g} s",
+            "stale accepted": f"{percent(point['stale']['value'])} %",
+            "finished twice": f"{percent(point['duplicates']['value'])} %",
+            "dead (s a job)": mean(point["dead"]),
+            "wasted (s a job)": mean(point["wasted"]),
+            "": "" if point["efficient"] else "beaten",
+        }
+        for point in review["sweep"]
+        if point["fix"] == fix
+    ]

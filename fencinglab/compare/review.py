@@ -59,9 +59,9 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
     """
     fixes = [named(name) for name in dict.fromkeys(asked.fixes)]
     jobs = measure.enough(asked.jobs, asked.precision)
+    made, origin, log = workload(dict(asked.said)), dict.fromkeys(asked.said, "said"), None
     file = shelf.find(asked.requests) if asked.requests else None
     own = team.searched(file, progress) if file else None
-    made, origin, log = workload(dict(asked.said)), dict.fromkeys(asked.said, "said"), None
     if asked.logs:
         progress("reading the log")
         with examine(request_of(asked.logs, dict(asked.log_options)), progress=progress) as done:

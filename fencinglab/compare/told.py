@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencinglab.compare import page
-from fencinglab.compare.cells import interval, invariant, mean, percent, seconds
+from fencinglab.compare.cells import costs, harms, invariant, leases, refusals
 from fencinglab.inert import inert, wrapped
 from fencinglab.output import table
 from fencinglab.simulate.measure import INVARIANTS
@@ -23,14 +23,13 @@ def screen(review: Mapping[str, Any]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    wide = [max(len(row[n]) for row in (heads, *rows)) for n in range(len(heads))]
+def _table(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    cells = [[*rows[0]], *([*row.values()] for row in rows)]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
-    for row in (heads, *rows):
-        cells = [
-            f"{cell:<{w}}" if n == 0 else f"{cell:>{w}}" for n, (cell, w) in enumerate(zip(row, wide, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
+    for first, *others in cells:
+        numbers = [f"{cell:>{w}}" for cell, w in zip(others, wide[1:], strict=True)]
+        lines.append("  ".join([f"{first:<{wide[0]}}", *numbers]).rstrip())
     return lines
 
 
@@ -40,51 +39,28 @@ def _harm(review: Mapping[str, Any]) -> list[str]:
         "Every order of events of two workers: ● holds, ✕ the steps of the shortest run that breaks it. Beside it the "
         f"share of {review['jobs']:,} simulated jobs, with its interval at 95 %.",
     )
-    rows = [
-        [row["fix"], *(invariant(row, name) for name in INVARIANTS)]
-        + [interval(row["shares"][name], row["rare"].get(name)) for name in ("ownership", "terminal")]
-        for row in review["fixes"]
-    ]
-    own, lines = review["team"], []
-    if own:
-        rows.append([own["name"], *(invariant(own, name) for name in INVARIANTS), "not simulated", ""])
-        lines = wrapped("Your requests: ", own["says"], 15)
-        lines += wrapped("  searched: ", own["searched"], 15)
-    return [*says, *_table(["fix", *INVARIANTS, "stale write accepted", "finished twice"], rows), *lines]
+    own = review["team"] or {"says": "", "searched": ""}
+    lines = [*wrapped("Your requests: ", own["says"], 15), *wrapped("     searched: ", own["searched"], 15)]
+    return [*says, *_table(harms(review)), *lines]
 
 
 def _cost(review: Mapping[str, Any]) -> list[str]:
-    first = review["fixes"][0]["fix"]
     says = wrapped(
         "",
         f"Cost, of the same {review['jobs']:,} jobs: the time by which half and 95 % are finished; how many were "
         "reassigned, and needlessly; dead and wasted time together, and how much more or less than under "
-        f"{first}, job by job.",
+        f"{review['fixes'][0]['fix']}, job by job.",
     )
-    rows = [
-        [row["fix"], f"{seconds(row['median'])} / {seconds(row['slow'])}",
-         f"{percent(row['shares']['reassigned']['value'])} / {percent(row['shares']['needless']['value'])}",
-         mean(row["means"]["lost"]), "–" if row["fix"] == first else mean(row["against"]["lost"], "+")]
-        for row in review["fixes"]
-    ]  # fmt: skip
-    heads = ["fix", "done by (s)", "reassigned (%)", "lost (s a job)", f"against {first}"]
-    return [*says, *_table(heads, rows)]
+    return [*says, *_table(costs(review))]
 
 
 def _whatif(review: Mapping[str, Any]) -> list[str]:
     log = review["log"]
     if log is None:
         return []
-    guards = review["guards"]
-    rows = [
-        [one["guard"], f"{one['refuses_stale']:,} of {one['stale']:,}", f"{one['refuses_late']:,} of {one['late']:,}",
-         f"{one['refuses_good']:,}", f"{one['admits_refused']:,}", f"{one['open']:,}"]
-        for one in log["whatif"] if one["guard"] in guards
-    ]  # fmt: skip
     says = wrapped("", f"On the log, each guard over its own order. The audit says: {log['headline']}")
-    heads = ["guard", "refuses stale", "late", "other accepted", "accepts refused", "cannot be told"]
-    why = [f"{count:,}: {why}" for why, count in log["untold"].items()]
-    return [*says, *_table(heads, rows), *_good(log, guards), *wrapped("  not told of yours ", "; ".join(why), 15)]
+    why = "; ".join(f"{count:,}: {why}" for why, count in log["untold"].items())
+    return [*says, *_table(refusals(review)), *_good(log, review["guards"]), *wrapped("  not told of yours ", why, 15)]
 
 
 def _good(log: Mapping[str, Any], guards: Iterable[str]) -> Iterator[str]:
@@ -109,21 +85,11 @@ def _advice(review: Mapping[str, Any]) -> list[str]:
 
 
 def _sweep(review: Mapping[str, Any]) -> list[str]:
-    points = review["sweep"]
-    fix = points[-1]["fix"]
-    rows = [
-        [f"{point['lease']:g} s", f"{percent(point['stale']['value'])} %", f"{percent(point['duplicates']['value'])} %",
-         mean(point["dead"]), mean(point["wasted"]), "" if point["efficient"] else "beaten"]
-        for point in points if point["fix"] == fix
-    ]  # fmt: skip
-    says = wrapped(
-        "",
-        f"Other lease lengths under {fix}, {points[-1]['jobs']:,} jobs each; beaten: another is better in all three.",
+    last = review["sweep"][-1]
+    says = (
+        f"Other lease lengths under {last['fix']}, {last['jobs']:,} jobs each; beaten: another is better in all three."
     )
-    return [
-        *says,
-        *_table(["lease", "stale accepted", "finished twice", "dead (s a job)", "wasted (s a job)", ""], rows),
-    ]
+    return [*wrapped("", says), *_table(leases(review))]
 
 
 def _basis(review: Mapping[str, Any]) -> list[str]:

@@ -28,7 +28,7 @@ FIXES = ("unfenced", "fenced", "latest-id", "latest-id-terminal")
 def found() -> dict:
     """A small review over a log."""
     return review.review(
-        review.Asked(fixes=FIXES, jobs=4000, logs=(LOG,), command=("fencinglab", "compare"), requests="request-status")
+        review.Asked(fixes=FIXES, jobs=4000, logs=(LOG,), command=("fencinglab", "compare"), requests="late-render")
     )
 
 
@@ -137,7 +137,7 @@ def test_the_page_needs_nothing(found):
     page = html(found)
 
     assert not re.search(r"<script|https?://(?!www\.w3\.org)|<link|<img", page)
-    assert page.count('class="blank"') == len([item for item in found["adoption"] if not item["values"]]) == 3
+    assert page.count('class="blank"') == len([item for item in found["adoption"] if not item["values"]]) == 4
     assert all(step in page for step, *_ in adoption.ROLLOUT)
 
 
@@ -150,10 +150,10 @@ def test_the_teams_requests_are_a_row(found):
         name: team["safety"][name]["status"] for name in ("order", "ownership", "terminal", "final")
     } == dict.fromkeys(("order", "ownership", "terminal", "final"), "holds")
     assert "On the log it would have refused 1 of 1 accepted stale writes and 0 other accepted writes" in team["says"]
-    assert re.search(r"^request-status\.json +● +● +● +● +not simulated$", text, re.M)
+    assert re.search(r"^late-render\.json +● +● +● +● +not simulated +not simulated$", text, re.M)
     assert re.search(r"^your requests +1 of 1 +0 of 0 +0 +0 +0$", text, re.M)
     assert page.count("not simulated") == 1
-    assert (rows[-1]["fix"], rows[-1]["order"], rows[-1]["jobs"]) == ("request-status.json", "●", "")
+    assert (rows[-1]["fix"], rows[-1]["order"], rows[-1]["jobs"]) == ("late-render.json", "●", "")
     assert found["log"]["rows"]["your requests"][0]["source"].endswith("report-generation.jsonl:8")
 
 

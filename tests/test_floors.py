@@ -36,7 +36,7 @@ FLOORS = (
         (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
             "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore.telling",
-            "explore.candidates", "explore.repair", "explore.apart", "explore",
+            "explore.recorded", "explore.candidates", "explore.repair", "explore.apart", "explore",
         ),
         (
             "simulate.terms", "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
@@ -54,7 +54,8 @@ FLOORS = (
     [
         (
             "report.report", "report.screen", "report.page", "report.examine", "report.notebook", "report.files",
-            "report.drilled", "report", "check.check", "check.told", "check.files", "check", "compare.cells",
+            "report.drilled", "report", "check.check", "check.told", "check.keep", "check.page",
+            "check.files", "check", "compare.cells",
             "compare.advise", "compare.adoption", "compare.team", "compare.matrix", "compare.page", "compare.review",
             "compare.told", "compare",
         ),

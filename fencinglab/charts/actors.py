@@ -151,6 +151,8 @@ def _place(scene: Scene, names: Sequence[str], axis: bool = True) -> dict[str, A
     places = range(1, len(scene.times) + 1)
     times = "[" + ",".join(f"'{time}'" for time in scene.times) + "]"  # digits and colons, so safe inside an expression
     what = "time of each event (minutes:seconds)" if scene.told else "receiver's time of each mutation (UTC)"
+    if scene.clocked and not scene.told:
+        what = "step of each mutation (a second a step)"
     return {
         "x": altair.X(
             "x:Q",

@@ -17,7 +17,7 @@ from fencinglab.charts.style import BROKEN, NONE_SEEN, Row, moment
 from fencinglab.history import NAMES, NOBODY
 from fencinglab.inert import inert
 from fencinglab.model.replay import Step
-from fencinglab.model.rows import clock
+from fencinglab.model.rows import clock, elapsed
 from fencinglab.model.rows import moment as true_time
 
 MOST = 8  # workers with a lane of their own; the others share one
@@ -42,6 +42,7 @@ class Scene(NamedTuple):
     outside: bool
     times: list[str]  # of the places from 1, as they are written
     told: bool  # whether the places are the events of a replay
+    clocked: bool  # whether times are those of a run, from second 0
     points: list[dict[str, Any]]  # decisions
     lines: list[dict[str, Any]]  # from a sender to who decided (`lane2`)
     bars: list[dict[str, Any]]  # leases
@@ -73,6 +74,7 @@ def scene_of(rows: Sequence[Row], steps: Sequence[Step] = ()) -> Scene:
         outside=any(row["kind"] in _BEYOND for row in rows),
         times=axis.times,
         told=bool(steps),
+        clocked=any(row.get("clock") for row in rows),
         points=points,
         lines=[point for point in points if point["lane2"]],
         bars=[
@@ -91,7 +93,7 @@ class _Axis:
     def __init__(self, rows: Sequence[Row], steps: Sequence[Step]) -> None:
         self.of_row = [*_beside(rows, steps)] if steps else [float(place) for place in range(1, len(rows) + 1)]
         self.last = len(steps) or len(rows)
-        self.times = [clock(step.at) for step in steps] if steps else [_of_day(row["at"]) for row in rows]
+        self.times = [clock(step.at) for step in steps] if steps else [_of_day(row) for row in rows]
         known = [(x, row["at"]) for x, row in zip(self.of_row, rows, strict=True) if isinstance(row["at"], datetime)]
         known += [(float(place), true_time(step.at)) for place, step in enumerate(steps, 1)]
         self._places: list[float] = []
@@ -129,8 +131,11 @@ def _beside(rows: Sequence[Row], steps: Sequence[Step]) -> Iterator[float]:
         yield event - (at < begun) + (same.index(at) + 1) / (len(same) + 1)
 
 
-def _of_day(at: Any) -> str:
-    """The time of day, for an axis: digits and colons, or nothing."""
+def _of_day(row: Row) -> str:
+    """The time of day, or since second 0 where it is of a run, for an axis: digits and colons, or nothing."""
+    at = row["at"]
+    if row.get("clock") and isinstance(at, datetime):
+        return elapsed(at)
     text = at.isoformat() if isinstance(at, datetime) else str(at or "")
     found = re.match(r"[0-9-]{10}[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})", text)
     return found[1] if found else ""

@@ -20,11 +20,11 @@ from fencinglab.explore.walk import Needed, needed
 
 
 class Check(NamedTuple):
-    """What a search with a team's requests found."""
+    """What a search found, of the model or with a team's requests."""
 
     answer: Answer
-    calls: int  # different requests on different items that the receiver was asked
-    needed: tuple[Needed, ...]  # for every condition what breaks without it; empty where that was not asked
+    calls: int = 0  # different requests on different items that a receiver was asked
+    needed: tuple[Needed, ...] = ()  # for every condition what breaks without it; empty where that was not asked
     repair: Repair | None = None  # of a broken file, where that was asked
 
 

@@ -8,8 +8,8 @@ from importlib import resources
 from typing import Any
 
 import fencinglab
-from fencinglab.check import told
-from fencinglab.check.check import Beside
+from fencinglab.check import page, told
+from fencinglab.check.check import Beside, Check
 from fencinglab.errors import InputError
 from fencinglab.explore import telling, walk
 from fencinglab.explore.invariants import INVARIANTS
@@ -21,16 +21,19 @@ SCHEMA = "fencinglab.check/1"
 MOST_ARROWS, MOST_WORKERS = 40, 4  # of a drawing that can still be read
 
 
-def contents(answer: Answer, repair: Repair | None = None) -> dict[str, str]:
-    """The files of a search by name: check.json, and each counterexample as a timeline and, where it fits, Mermaid.
+def contents(found: Check, kept: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The files of a check by name: check.html, check.json, and each counterexample as a timeline and as Mermaid.
 
-    A repair stands in check.json, and each of its requests in a file to paste.
+    A drawing that would be too large is left out. A repair stands in check.json, and each of its requests in a file to
+    paste. `kept` are the files that keep the answer in a team's tests.
     """
-    found = {v.invariant: telling.broken(answer, v.invariant) for v in answer.verdicts if v.status == "violated"}
-    whole = data(answer, found) | ({"repair": _repair(repair)} if repair else {})
-    files = {"check.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n"}
+    answer, repair, kept = found.answer, found.repair, kept or {}
+    broken = _broken(answer)
+    whole = data(answer, broken) | ({"repair": _repair(repair)} if repair else {})
+    files = {"check.html": page.html(found, kept.get("test_requests.py", "")), **kept}
+    files["check.json"] = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
     files |= {f"repair/{name}.json": text + "\n" for name, _, text in told.requests(repair)} if repair else {}
-    for one in found.values():
+    for one in broken.values():
         if one.timeline:
             files[f"{one.name}.timeline"] = str(one.timeline)
         try:
@@ -52,8 +55,7 @@ def of_two(found: Beside) -> dict[str, str]:
     """The files of two request files side by side: both answers in check.json, and the run that tells them apart."""
     whole: dict[str, Any] = {"schema": SCHEMA, "files": [], "apart": None}
     for answer in found.answers:
-        broken = {v.invariant: telling.broken(answer, v.invariant) for v in answer.verdicts if v.status == "violated"}
-        whole["files"].append(data(answer, broken))
+        whole["files"].append(data(answer, _broken(answer)))
     files = {}
     if found.apart.first:
         run = telling.of_requests(found.answers[0].model, found.apart.first, "apart", told.APART)
@@ -86,6 +88,10 @@ def data(answer: Answer, found: Mapping[str, Told]) -> dict[str, Any]:
             for v in answer.verdicts
         ],
     }  # fmt: skip
+
+
+def _broken(answer: Answer) -> dict[str, Told]:
+    return {v.invariant: telling.broken(answer, v.invariant) for v in answer.verdicts if v.status == "violated"}
 
 
 def _repair(repair: Repair) -> dict[str, Any]:

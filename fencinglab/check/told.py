@@ -44,7 +44,8 @@ def screen(answer: Answer, show: Sequence[str] = ()) -> str:
     Without `show` that is the shortest run that breaks an unsafe invariant. `show` are invariants, or `passing`.
     """
     lines = [*wrapped("", headline(answer)), "", *_bounds(answer), "", *_verdicts(answer)]
-    for name in show or _worst(answer):
+    worst = [v.invariant for v in worst_first(answer) if INVARIANTS[v.invariant].group == "unsafe"]
+    for name in show or worst[:1]:
         lines += ["", *(_passing(answer) if name == PASSING else _shown(answer, name))]
     return "\n".join(lines) + "\n"
 
@@ -52,9 +53,8 @@ def screen(answer: Answer, show: Sequence[str] = ()) -> str:
 def headline(answer: Answer) -> str:
     """The answer in one sentence that begins with its verdict."""
     title, code = answer.model.title, exit_code(answer)
-    broken = [v for v in answer.verdicts if v.status == "violated" and INVARIANTS[v.invariant].group == "unsafe"]
     if code == 1:
-        shortest = min(broken, key=lambda verdict: verdict.length or 0)
+        [shortest, *_] = worst_first(answer)
         return f"Violated: {title} {INVARIANTS[shortest.invariant].broken}, after {_steps(shortest)}."
     if answer.stopped:
         return f"Not decided: {answer.stopped}. Nothing unsafe was found so far {title}."
@@ -78,10 +78,14 @@ def _bounds(answer: Answer) -> Iterator[str]:
         )
     yield from wrapped("always      ", model.always)
     yield from wrapped("hazards on  ", ", ".join(map(str, model.hazards)) or "none")
-    off = [name for name in HAZARDS if name not in {hazard.name for hazard in model.hazards}]
-    yield from wrapped("        off ", ", ".join(off) or "none")
+    yield from wrapped("        off ", ", ".join(off(answer)) or "none")
     if answer.stopped:
         yield from wrapped("bound       ", answer.stopped)
+
+
+def off(answer: Answer) -> list[str]:
+    """The hazards that were not switched on."""
+    return [name for name in HAZARDS if name not in {hazard.name for hazard in answer.model.hazards}]
 
 
 def _verdicts(answer: Answer) -> Iterator[str]:
@@ -89,10 +93,11 @@ def _verdicts(answer: Answer) -> Iterator[str]:
     for verdict in answer.verdicts:
         invariant = INVARIANTS[verdict.invariant]
         head = f"{MARKS[verdict.status]} {verdict.invariant:<{wide}}  {invariant.group:<6}  "
-        yield from wrapped(head, f"{invariant.says}: {_says(answer, verdict)}")
+        yield from wrapped(head, f"{invariant.says}: {says(answer, verdict)}")
 
 
-def _says(answer: Answer, verdict: Verdict) -> str:
+def says(answer: Answer, verdict: Verdict) -> str:
+    """What was found of an invariant, in words."""
     match verdict.status:
         case "violated":
             return f"violated, shortest run {_steps(verdict)}" if verdict.run else "violated from the start"
@@ -109,9 +114,11 @@ def _says(answer: Answer, verdict: Verdict) -> str:
     return f"holds in all {answer.states:,} states"
 
 
-def _worst(answer: Answer) -> list[str]:
-    broken = [v for v in answer.verdicts if v.status == "violated" and INVARIANTS[v.invariant].group == "unsafe"]
-    return [min(broken, key=lambda verdict: verdict.length or 0).invariant] if broken else []
+def worst_first(answer: Answer) -> list[Verdict]:
+    """The invariants that are violated, the unsafe ones first, each class by the length of its run."""
+    groups = ("unsafe", "window", "cost")
+    broken = [verdict for verdict in answer.verdicts if verdict.status == "violated"]
+    return sorted(broken, key=lambda v: (groups.index(INVARIANTS[v.invariant].group), v.length or 0))
 
 
 def _shown(answer: Answer, name: str) -> Iterator[str]:
@@ -120,7 +127,7 @@ def _shown(answer: Answer, name: str) -> Iterator[str]:
         raise UsageError(f"--show {name}: is none of {', '.join((*INVARIANTS, PASSING))}")
     verdict = answer.of(name)
     if verdict.run is None:
-        yield from wrapped("", f"No run breaks {name}: {_says(answer, verdict)}.")
+        yield from wrapped("", f"No run breaks {name}: {says(answer, verdict)}.")
         return
     found = telling.broken(answer, name)
     yield from wrapped("", f"{found.title}, {_steps(verdict)}")
@@ -131,8 +138,8 @@ def _shown(answer: Answer, name: str) -> Iterator[str]:
         yield from wrapped("", "No fix helps here, whenever it takes over.")
     if not found.replayed:
         yield from _did(found)
-        for number, says in enumerate(walk.rescued(answer.model, verdict), 1):
-            yield from wrapped(f"  then, alone, {number:>2}  ", says)
+        for number, step in enumerate(walk.rescued(answer.model, verdict), 1):
+            yield from wrapped(f"  then, alone, {number:>2}  ", step)
 
 
 def _did(found: Told) -> Iterator[str]:
@@ -140,10 +147,9 @@ def _did(found: Told) -> Iterator[str]:
     last = found.lines[-1].happened if found.lines else None
     if last and last.operation:
         yield from wrapped("The request that did it: ", last.operation)
-        for place, (before, after) in enumerate(zip(last.before, last.after, strict=True)):
-            if before != after or not place:
-                yield from wrapped("  item before  ", walk.item(before), cut=True)
-                yield from wrapped("  item after   ", walk.item(after), cut=True)
+        for before, after in walk.changed(last):
+            yield from wrapped("  item before  ", walk.item(before), cut=True)
+            yield from wrapped("  item after   ", walk.item(after), cut=True)
 
 
 def _passing(answer: Answer) -> Iterator[str]:
@@ -173,11 +179,12 @@ def why(needs: Sequence[Needed]) -> str:
     for operation in dict.fromkeys(need.operation for need in needs):
         lines.append(f"  {operation}")
         for need in (one for one in needs if one.operation == operation):
-            lines += wrapped(f"    {'✕' if need.breaks else '–'} ", f"{need.condition}: {_without(need)}")
+            lines += wrapped(f"    {'✕' if need.breaks else '–'} ", f"{need.condition}: {without(need)}")
     return "\n".join(lines) + "\n"
 
 
-def _without(need: Needed) -> str:
+def without(need: Needed) -> str:
+    """What a condition is there for, in words."""
     if need.breaks:
         broken = [f"{INVARIANTS[name].broken} ({_steps(need.answer.of(name))})" for name in need.breaks]
         return f"without it {'; '.join(broken)}"
@@ -194,7 +201,7 @@ def mended(repair: Repair) -> str:
     lines = ["", *wrapped("", f"{head}; fewer do not hold.")]
     wide = max(len(one.operation) for one in repair.added)
     for one in repair.added:
-        lines += wrapped(f"  {one.operation:<{wide}}  ", f"{one.says}: {NAMES[one.name]}")
+        lines += wrapped(f"  {one.operation:<{wide}}  ", f"{one.says}: {one.why}")
     if (verdict := repair.answer.of("can-finish")).status == "violated":
         lines += wrapped(
             "", f"As before, {INVARIANTS['can-finish'].broken}, after {_steps(verdict)}: no further condition helps."

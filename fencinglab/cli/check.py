@@ -52,6 +52,7 @@ def add(verbs: Any) -> None:
 def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
     """Check what the options ask for and print it; the exit code."""
     from fencinglab.check import files, told
+    from fencinglab.check.check import Check
     from fencinglab.explore import hazards as going_wrong
     from fencinglab.explore import search
     from fencinglab.model import fix
@@ -82,7 +83,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
         model, symmetric=options.symmetry, most=most, progress=lambda states: show(f"{states:,} states")
     )
     show("")
-    give(told.screen(answer, options.show), options.out, lambda: files.contents(answer))
+    give(told.screen(answer, options.show), options.out, lambda: files.contents(Check(answer)))
     return told.exit_code(answer, failing)
 
 
@@ -98,7 +99,7 @@ def _example(options: argparse.Namespace) -> int:
 def _requests(
     options: argparse.Namespace, chosen: Any, most: int, failing: Sequence[str], show: Callable[[str], None]
 ) -> int:
-    from fencinglab.check import files, told
+    from fencinglab.check import files, keep, told
     from fencinglab.check.check import check
 
     found = check(
@@ -112,7 +113,13 @@ def _requests(
     text += (
         f"The receiver was asked {found.calls + (found.repair.calls if found.repair else 0):,} different requests.\n"
     )
-    give(text, options.out, lambda: files.contents(found.answer, found.repair))
+
+    def contents() -> dict[str, Any]:
+        [file] = options.requests
+        kept = keep.contents(file, options.rest, options.workers, chosen, options.optional, most)
+        return files.contents(found, kept)
+
+    give(text, options.out, contents)
     return told.exit_code(found.answer, failing)
 
 

@@ -34,7 +34,7 @@ def completed(raw: Raw, rest: Raw, name: str, of: str) -> Raw:
     _keys(own, rest, name, of)
     mapped = _mapped(raw.get("map") or {}, rest["map"], name, of)
     program = raw.get("program") or _program(own, rest, name, of)
-    creates = raw.get("creates", rest.get("creates", []))
+    creates = [*(raw.get("creates") or rest.get("creates") or [])]
     wanted = dict.fromkeys([*(str(use).removesuffix("?") for use in program), *creates])
     taken = {n: theirs[n] for n in wanted if n in theirs and n not in own}
     kept = {n: rest[n] for n in ("table", "start", "terminal", "token") if n in rest and n not in raw}

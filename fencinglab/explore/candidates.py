@@ -33,6 +33,11 @@ class Candidate(NamedTuple):
     form: str  # of the condition, with {} for the attribute and the placeholders of the file for values
 
     @property
+    def why(self) -> str:
+        """What it asks, in words."""
+        return NAMES[self.name]
+
+    @property
     def says(self) -> str:
         """The condition, with its placeholders as values."""
         return self.form.format(self.attribute).replace("$", ":")

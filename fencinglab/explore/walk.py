@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from fencinglab.dynamodb.expression import conjuncts
-from fencinglab.dynamodb.requests import Items
+from fencinglab.dynamodb.requests import Items, names_in
 from fencinglab.dynamodb.sending import unmet
 from fencinglab.explore.invariants import INVARIANTS, Past, observe
 from fencinglab.explore.search import Answer, Run, Verdict, explore
 from fencinglab.explore.standing import singles
 from fencinglab.explore.steps import Move, Step
-from fencinglab.explore.team import Sender, Shared, Team
+from fencinglab.explore.team import Message, Sender, Shared, Team
 
 
 class Happened(NamedTuple):
@@ -23,6 +23,7 @@ class Happened(NamedTuple):
     operation: str  # that was decided; empty = none
     before: Items
     after: Items
+    token: int | None = None  # that the request presented
     breaks: tuple[str, ...] = ()  # the invariants that the step itself breaks
 
 
@@ -38,14 +39,30 @@ class Needed(NamedTuple):
 def walked(team: Team, run: Run) -> list[Happened]:
     """The steps of a run in sentences, with the items before and after each."""
     told, past = [], Past()
-    for move, shared, _ in moves(team, run):
+    for move, shared, worker in moves(team, run):
         step, after = move.step, move.shared.items
         operation = team.program[step.number].operation if step.accepted is not None else ""
-        past, broken, _ = (past, frozenset[str](), _) if move.effect is None else observe(past, move.effect)
-        told.append(
-            Happened(_says(team, step, shared.items, after), operation, shared.items, after, tuple(sorted(broken)))
-        )
+        broken = frozenset[str]()
+        if move.effect:
+            past, broken, _ = observe(past, move.effect)
+        token = _presented(team, operation, worker.copy if step.act == "copy arrives" else worker.waiting)
+        says = _says(team, step, shared.items, after)
+        told.append(Happened(says, operation, shared.items, after, token, tuple(sorted(broken))))
     return told
+
+
+def changed(happened: Happened) -> list[tuple[str | None, str | None]]:
+    """The items before and after a request: the protected one, and each other one that it changed."""
+    pairs = enumerate(zip(happened.before, happened.after, strict=True)) if happened.operation else ()
+    return [(before, after) for place, (before, after) in pairs if before != after or not place]
+
+
+def _presented(team: Team, operation: str, message: Message | None) -> int | None:
+    """The token in a request; None where it has none."""
+    if not operation or message is None or "token" not in names_in(team.file.operations[operation].input):
+        return None
+    token: int | None = dict(message.bindings).get("token")
+    return token
 
 
 def moves(team: Team, run: Run) -> Iterator[tuple[Move, Shared, Sender]]:

@@ -9,7 +9,7 @@ import pytest
 
 from fencinglab import cli
 from fencinglab.check import files, told
-from fencinglab.check.check import check
+from fencinglab.check.check import Check, check
 from fencinglab.dynamodb.parse import parse
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore import telling
@@ -87,7 +87,7 @@ def test_an_unknown_run_is_refused():
 def test_the_files():
     """check.json holds the whole answer; each counterexample is a timeline that reads back and a drawing."""
     found = answer("fenced")
-    written = files.contents(found)
+    written = files.contents(Check(found))
     whole = json.loads(written["check.json"])
     by_name = {one["name"]: one for one in whole["invariants"]}
 

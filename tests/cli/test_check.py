@@ -70,7 +70,7 @@ def test_the_files_of_a_check_are_the_same_every_time(tmp_path, monkeypatch, cap
         assert cli.main(["check", "--fix", "fenced", "--out", "out"]) == 1
         found.append({path.name: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()})
     assert found[0] == found[1]
-    assert capsys.readouterr().out.splitlines()[-1].startswith("Written: out/check.json, ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("Written: out/check.html, out/check.json, ")
 
     assert cli.main(["replay", "out/fenced-ownership.timeline"]) == 0
     assert "✕ a write was accepted after a newer grant" in capsys.readouterr().out

@@ -13,7 +13,7 @@ from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.parse import parse
 from fencinglab.errors import InputError, UsageError
-from fencinglab.explore import walk
+from fencinglab.explore import recorded, walk
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.search import explore
 from fencinglab.explore.standing import without
@@ -55,6 +55,22 @@ def test_the_receiver_is_asked_once_for_each_items_and_request(as_text):
     assert again[1:] == as_text.answer[1:]
 
 
+def test_a_run_is_a_history(as_text):
+    """Each decided request is a row, with the token that it presented, the holder, and the harm in the row that did it."""
+    answer = as_text.answer
+    rows = recorded.rows(answer.model, answer.of("ownership").run)
+
+    assert [(row["kind"], row["token"], row["before_token"], row["after_token"]) for row in rows] == [
+        ("grant", None, 8, 9), ("grant", None, 9, 10), ("write", 9, 10, 10),
+    ]  # fmt: skip
+    assert [(row["broken"], row["after_holder"], row["decision"]) for row in rows] == [
+        (False, "A", "accepted"), (False, "B", "accepted"), (True, "B", "accepted"),
+    ]  # fmt: skip
+    assert rows[0]["after_expires_at"] < rows[1]["at"] < rows[1]["after_expires_at"]
+    assert rows[2]["sent_at"] < rows[1]["at"]
+    assert told.worst_first(answer)[0].invariant == "ownership"
+
+
 def test_it_is_told_in_lines_that_fit(as_text):
     """The answer begins with its sentence, every step is one, and no line is wider than the screen."""
     text = told.screen(as_text.answer, ["order", "ownership", "can-finish", "polling-stops"])
@@ -63,7 +79,7 @@ def test_it_is_told_in_lines_that_fit(as_text):
     assert "No run breaks polling-stops: holds in all" in text
     assert 'writtenToken nothing → "9"' in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= WIDTH
-    assert json.loads(files.contents(as_text.answer)["check.json"])["invariants"][1]["counterexample"]["steps"]
+    assert json.loads(files.contents(as_text)["check.json"])["invariants"][1]["counterexample"]["steps"]
 
 
 def test_a_finished_request_is_taken_up_again_by_the_literal_acquire():

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from fencinglab.check import files, told
-from fencinglab.check.check import check
+from fencinglab.check.check import Check, check
 from fencinglab.dynamodb import shelf
 from fencinglab.explore import telling
 from fencinglab.explore.hazards import Hazard
@@ -57,7 +57,7 @@ def test_passing_runs_do_no_harm(unconditional):
 
 def test_the_files_have_one_shape(unconditional):
     """A counterexample of requests is a timeline and a drawing like that of the model, and keeps its items."""
-    written = files.contents(unconditional)
+    written = files.contents(Check(unconditional))
     one = next(v for v in json.loads(written["check.json"])["invariants"] if v["name"] == "ownership")["counterexample"]
 
     assert one["timeline"] == written["broken-unconditional-ownership.timeline"]

@@ -134,7 +134,8 @@ def pages(rest):
     [chosen] = notebook(rest[:place])
     books = [chosen] if rest[:place] else [f"notebooks/{path.name}" for path in sorted(HERE.glob("notebooks/*.ipynb"))]
     written = ["--output-dir", str(Path.cwd() / rest[-1])]  # the child runs in another folder
-    return ["--execute", "--to", "html", "--template-file", "notebooks/page.html.j2", *written, *books]
+    quiet = ["--ExecutePreprocessor.extra_arguments=--IPKernelApp.log_level=40"]  # a kernel warns of its own socket
+    return ["--execute", "--to", "html", "--template-file", "notebooks/page.html.j2", *quiet, *written, *books]
 
 
 def set_up(words):

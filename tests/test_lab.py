@@ -142,7 +142,8 @@ def test_notebooks_become_pages(lab, tmp_path, monkeypatch):
     books = [f"notebooks/{name}.ipynb" for name in ("01_paused_worker", "06_audit_a_log")]
     for book in books:
         (lab.HERE / book).touch()
-    written = ["--output-dir", str(tmp_path / "out")]
+    quiet = "--ExecutePreprocessor.extra_arguments=--IPKernelApp.log_level=40"
+    written = [quiet, "--output-dir", str(tmp_path / "out")]
     command = ["-m", "nbconvert", "--execute", "--to", "html", "--template-file", "notebooks/page.html.j2", *written]
 
     assert lab.child(["notebooks", "--html", "out"]) == ([str(lab.PYTHON), *command, *books], lab.HERE)

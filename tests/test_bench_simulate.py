@@ -34,3 +34,12 @@ def test_intervals_hold_as_often_as_they_should():
     }
 
     assert held == {"Wald": 77.60, "Wilson": 93.44}
+
+
+def test_memory_does_not_grow_with_the_jobs():
+    """Eight times as many jobs, each time more than one block, take the same memory."""
+    text = run("--blocks", "--jobs", "140000")
+    few, many = (int(peak) for peak in re.findall(r"peak ([0-9]+) MiB", text))
+
+    assert re.findall(r"^ *([0-9,]+) jobs under 8 fixes", text, re.MULTILINE) == ["17,500", "140,000"]
+    assert many < few * 1.15

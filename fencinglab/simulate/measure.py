@@ -22,7 +22,7 @@ from fencinglab.simulate.laws import Floats
 from fencinglab.simulate.workload import Workload
 
 Z = 1.959963984540054  # of an interval at 95 %
-BLOCK = 1 << 17  # jobs at a time
+BLOCK = 1 << 14  # jobs at a time: larger ones take more memory and no less time
 MOST = 1_000_000_000  # jobs
 RARE = 10  # seen less often than so, a share is estimated a second time
 _BINS = 64  # of a doubling: a percentile is exact to about one percent

@@ -7,7 +7,7 @@ that is measured; both peers are given theirs as Python ints before. All three m
 job, or nothing is printed. The peers run fewer jobs: a job costs them the same however many there are.
 
     python tests/bench/simulate_jobs.py --coverage    how often intervals hold the true share (p = 3e-4, n = 5000)
-    python tests/bench/simulate_jobs.py --blocks      peak memory at two hundred thousand and at a million jobs
+    python tests/bench/simulate_jobs.py --blocks      peak memory at an eighth of the jobs and at all: flat above one block
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from fencinglab.model.fix import FIXES
 from fencinglab.simulate.chance import asked_after, drawn
 from fencinglab.simulate.jobs import simulate
 from fencinglab.simulate.laws import Law, constant
-from fencinglab.simulate.measure import Z, measured, wilson
+from fencinglab.simulate.measure import BLOCK, Z, measured, wilson
 from fencinglab.simulate.workload import DEFAULT, SECOND, Workload
 
 WORKLOADS = {
@@ -144,9 +144,10 @@ def main() -> None:
             print(f"{name:<7} holds the true share in {share:.2%} of samples (p = 3e-4, n = 5,000)")
         return
     if options.blocks:
-        for jobs in (200_000, 1_000_000):
+        for jobs in (options.jobs // 8, options.jobs):
             memory, seconds = peak(jobs)
             print(f"{jobs:>9,} jobs under {len(COMPARED)} fixes: peak {memory:.0f} MiB, {seconds:.1f} s")
+        print(f"A block has {BLOCK:,} jobs; below it memory grows with the jobs.")
         return
     print(f"{'fix':<20}{'simulator':>10}{'heap':>9}{'SimPy':>9}   CPU µs a job; SimPy / simulator")
     for name in COMPARED:

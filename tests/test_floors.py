@@ -35,7 +35,7 @@ FLOORS = (
     [
         (
             "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
-            "explore.run", "explore.matrix", "explore.standing", "explore.team", "explore.walk", "explore.telling",
+            "explore.run", "explore.matrix", "explore.standing", "explore.sender", "explore.team", "explore.walk", "explore.telling",
             "explore.recorded", "explore.candidates", "explore.repair", "explore.apart", "explore",
         ),
         (

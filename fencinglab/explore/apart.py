@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fencinglab.explore.search import Run
+from fencinglab.explore.sender import Sender, Shared
 from fencinglab.explore.steps import Move, Step
-from fencinglab.explore.team import Sender, Shared, Team
+from fencinglab.explore.team import Team
 
 Pair = tuple[Move, Move]
 

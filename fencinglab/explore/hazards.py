@@ -15,7 +15,7 @@ HAZARDS = {
     "clock-skew": "a worker whose clock runs ahead takes a lease that still runs",
     "release": "a holder that has sent everything gives its lease back before all of it has arrived",
     "ttl": "clean-up deletes the item, at any time, and the token counter with it",
-    "restore": "the authority comes back from a backup with an older token",
+    "restore": "the authority (with requests the whole table) comes back from a backup with an older token",
     "unfenced-worker": "a worker goes on in a version that presents no token",
 }
 MOST = 9  # times that a hazard may happen in one run

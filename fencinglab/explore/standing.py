@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from fencinglab.dynamodb import requests as files
-from fencinglab.dynamodb.expression import conjuncts, placeholders
-from fencinglab.dynamodb.requests import Items, Requests
+from fencinglab.dynamodb.expression import attributes, conjuncts, placeholders
+from fencinglab.dynamodb.requests import READ, Items, Operation, Requests
 
 _VALUE = re.compile(r"if_not_exists\s*\(\s*([#\w]+)")
 _COLUMNS = ("token", "holder", "expires_at", "status", "terminal_version", "alert")  # what an invariant asks for
@@ -119,3 +119,21 @@ def without(given: dict[str, Any], condition: str) -> dict[str, Any]:
         kept = {key: value for key, value in made.pop(name, {}).items() if key in used}
         made |= {name: kept} if kept else {}
     return made
+
+
+def unfenced(file: Requests) -> Requests:
+    """The file as a version has it that asks for neither token nor owner, except when it acquires."""
+    operations = {name: _unfenced(file, one) for name, one in file.operations.items()}
+    return file._replace(operations=operations)
+
+
+def _unfenced(file: Requests, one: Operation) -> Operation:
+    if one.kind in ("grant", READ):
+        return one
+    asked = {file.map[column] for column in ("token", "holder", "written_token") if column in file.map}
+    given = one.input
+    for single in singles(one.input):
+        for condition in conjuncts(single.get("ConditionExpression", "")):
+            if attributes(condition, single.get("ExpressionAttributeNames", {})) & asked:
+                given = without(given, condition)
+    return one._replace(input=given)

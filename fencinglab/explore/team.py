@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.parse import NO_ACQUIRE
@@ -20,44 +20,13 @@ from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore.hazards import Hazard, spent
 from fencinglab.explore.invariants import INVARIANTS, Effect, Past
-from fencinglab.explore.standing import Standing, without
+from fencinglab.explore.sender import Message, Sender, Shared, frozen, plain
+from fencinglab.explore.standing import Standing, unfenced, without
 from fencinglab.explore.steps import NAMES, Move, Step
 
-CAN = ("crash", "lost-reply", "clock-skew", "release", "ttl")  # the hazards that requests can meet
 LEFT_OUT = ("renew", "schedule", "retry")  # kinds of optional operations that are not tried unless they are asked for
 
-Bindings = tuple[tuple[str, Any], ...]
 Receiver = Callable[[Requests, Items, str, dict[str, Any]], Sent]  # items, operation, bindings -> what comes of it
-
-
-class Message(NamedTuple):
-    """A request on its way, as its sender bound it."""
-
-    place: int  # in the program
-    bindings: Bindings
-    grant: int
-
-
-class Sender(NamedTuple):
-    """A worker, with what it knows."""
-
-    place: int = 0  # the next operation of the program
-    stopped: bool = False
-    start: int = 1  # how often it started; part of the ids of its operations
-    grant: int = 0
-    token: int | None = None
-    knows: Bindings = ()  # attributes of replies that later requests use
-    waiting: Message | None = None
-    copy: Message | None = None  # arrives some time later; nobody hears of it
-
-
-class Shared(NamedTuple):
-    """What all share."""
-
-    items: Items
-    now: int = 0
-    grants: int = 0
-    left: tuple[int, ...] = ()
 
 
 class Team:
@@ -72,9 +41,6 @@ class Team:
                 f"--workers {workers}: a search needs 1 to {len(NAMES) - 1}; with more than 2 it takes long"
             )
         self.file, self.hazards, self.names = file, tuple(hazards), tuple(NAMES[:workers])
-        for hazard in self.hazards:
-            if hazard.name not in CAN:
-                raise UsageError(f"--hazard {hazard.name}: requests can meet {', '.join(CAN)}")
         self._ask, self.stands = receiver, Standing(file)
         self.idle = Sender()
         self.program = tuple(use for use in file.program if self._tried(use, optional))
@@ -82,6 +48,7 @@ class Team:
         self.kinds = tuple(file.operations[use.operation].kind for use in self.program)
         if "grant" not in self.kinds:
             raise InputError(f"{file.name}: {NO_ACQUIRE}")
+        self.loose = unfenced(file)
         self._known: dict[tuple[Items, str, str], Sent] = {}
         self.unable: dict[str, str] = {}  # operations that a worker could not send, and why
         self.start = Shared(self.stands.seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
@@ -132,7 +99,7 @@ class Team:
         What is looked at in an item stays what it was: what counts as equal must not change with a condition.
         """
         other = copy(self)
-        other.file = file
+        other.file, other.loose = file, unfenced(file)
         return other
 
     def read_as(self, file: Requests) -> Team:
@@ -144,7 +111,8 @@ class Team:
 
     def decision(self, items: Items, message: Message) -> str:
         """What the receiver would make of a request that a worker has sent."""
-        return self._sent(items, self.program[message.place].operation, dict(message.bindings)).decision
+        operation = self.program[message.place].operation
+        return self._sent(items, operation, dict(message.bindings), message.fenced).decision
 
     # --- what may happen next
 
@@ -159,6 +127,9 @@ class Team:
         if item and shared.grants and self.stands.removable(item) and (less := self._spent(shared, "ttl")):
             gone = less._replace(items=(None, *less.items[1:]))
             yield Move(Step("delete"), gone, self.idle, Effect("deleted", shared.grants))
+        if shared.backup is not None and (less := self._spent(shared, "restore")):
+            token = int(self.stands.column(shared.backup, "token") or 0)
+            yield Move(Step("restore", number=token), less._replace(items=shared.backup, backup=None), self.idle)
         if not item and self.file.creates:
             yield Move(Step("create"), self._created(shared), self.idle)
 
@@ -174,7 +145,10 @@ class Team:
             step = self._step("copy arrives", name, worker.copy, sent)
             yield Move(step, after, worker._replace(copy=None), effect)
         if worker.place and (less := self._spent(shared, "crash")):
-            yield Move(Step("crash", name), less, Sender(start=worker.start + 1, copy=worker.copy or worker.waiting))
+            again = worker.over(start=worker.start + 1, copy=worker.copy or worker.waiting)
+            yield Move(Step("crash", name), less, again)
+        if worker.grant and worker.fenced and (less := self._spent(shared, "unfenced-worker")):
+            yield Move(Step("downgrade", name), less, worker._replace(fenced=False))
 
     def rests(self, shared: Shared, worker: Sender) -> bool:
         """Whether nothing more is to come of the worker: it stopped, or would be refused for good."""
@@ -227,7 +201,7 @@ class Team:
         if self.kinds[place] == "grant" and (less := self._spent(shared, "clock-skew")):
             clocks.append((less, shared.now + self.stands.lease + 1, "send early"))
         for after, now, act in clocks:
-            message = Message(place, _frozen(bound | {"now": now}), worker.grant)
+            message = Message(place, frozen(bound | {"now": now}), worker.grant, worker.fenced)
             yield Move(Step(act, name, place, grant=worker.grant), after, worker._replace(waiting=message))
 
     def _arrives(self, shared: Shared, worker: Sender, name: str, message: Message) -> Iterator[Move]:
@@ -246,20 +220,20 @@ class Team:
         reply = None if sent.reply is None else json.loads(sent.reply)
         bindings = {**dict(message.bindings), **files.learned(operation, reply)}
         refused = sent.decision != "accepted" and sent.reason != "duplicate"
-        if refused or not files.expected(self.file, operation, reply, _plain(bindings)):
-            return Sender(start=worker.start, copy=worker.copy, stopped=worker.grant > 0)
+        if refused or not files.expected(self.file, operation, reply, plain(bindings)):
+            return worker.over(stopped=worker.grant > 0)
         knows = {n: v for n, v in bindings.items() if n in self.stands.used}
         grant, token = worker.grant, worker.token
         if self.kinds[place] == "grant":
             grant = after.grants
         if grant and (self.kinds[place] == "grant" or self.stands.token_from == operation):
-            token = self._token(_plain(bindings))
+            token = self._token(plain(bindings))
         following = self._following(place)
         if self.kinds[place] == "grant" and self.stands.finished(after.items) and "alert" in self.kinds:
             following = self.kinds.index("alert")  # the reply shows that nothing else is left to do
-        after_it = worker._replace(place=following, grant=grant, token=token, knows=_frozen(knows))
+        after_it = worker._replace(place=following, grant=grant, token=token, knows=frozen(knows))
         if following == len(self.program) or not self._able(after_it):
-            return Sender(start=worker.start, copy=worker.copy, stopped=True)
+            return worker.over(stopped=True)
         return after_it
 
     def _able(self, worker: Sender) -> bool:
@@ -267,7 +241,7 @@ class Team:
         for place in self._next(worker.place):
             operation = self.program[place].operation
             try:
-                files.bind(self.file, operation, _plain(self._bound(Shared(()), worker, "", operation)))
+                files.bind(self.file, operation, plain(self._bound(Shared(()), worker, "", operation)))
             except files.Unbound as error:
                 self.unable[operation] = str(error)
                 return False
@@ -284,7 +258,7 @@ class Team:
     def _decided(self, shared: Shared, name: str, message: Message) -> tuple[Shared, Sent, Effect | None]:
         """What the receiver makes of the request, and what that means."""
         operation, kind = self.program[message.place].operation, self.kinds[message.place]
-        sent = self._sent(shared.items, operation, dict(message.bindings))
+        sent = self._sent(shared.items, operation, dict(message.bindings), message.fenced)
         after = shared._replace(items=sent.items)
         accepted, finished = sent.decision == "accepted", self.stands.finished(shared.items)
         if kind == READ:
@@ -292,7 +266,7 @@ class Team:
         if kind == "grant":
             if not accepted:
                 return after, sent, Effect("asked", after=finished)
-            granted = after._replace(grants=shared.grants + 1)
+            granted = after._replace(grants=shared.grants + 1, backup=self._kept(shared))
             done = finished and not self._alert_accepted(granted, name, message, sent)
             return granted, sent, Effect("granted", granted.grants, after=done)
         late = message.grant == shared.grants and self.stands.holder(shared.items, shared.now) != name
@@ -346,12 +320,16 @@ class Team:
             bound |= files.learned(operation, None if sent.reply is None else json.loads(sent.reply))
         return shared._replace(items=items)
 
-    def _sent(self, items: Items, operation: str, bindings: dict[str, Any]) -> Sent:
+    def _kept(self, shared: Shared) -> Items | None:
+        """What a backup holds that was taken before a grant, where it may be needed."""
+        return None if self._spent(shared, "restore") is None else shared.items
+
+    def _sent(self, items: Items, operation: str, bindings: dict[str, Any], fenced: bool = True) -> Sent:
         """What comes of the request, asked once."""
-        bindings = _plain(bindings)
-        key = items, operation, files.bind(self.file, operation, bindings).text
+        bindings, file = plain(bindings), self.file if fenced else self.loose
+        key = items, operation, files.bind(file, operation, bindings).text
         if key not in self._known:
-            made = self._ask(self.file, items, operation, bindings)
+            made = self._ask(file, items, operation, bindings)
             self._known[key] = made._replace(items=self.stands.seen(made.items))
         return self._known[key]
 
@@ -368,14 +346,3 @@ class Team:
             return files.token(self.file, bindings)
         except files.Unbound:
             return None
-
-
-def _frozen(bindings: dict[str, Any]) -> Bindings:
-    """Bindings as a value that compares: typed values as text."""
-    made = {name: files.frozen(value) if isinstance(value, dict) else value for name, value in bindings.items()}
-    return tuple(sorted(made.items()))
-
-
-def _plain(bindings: dict[str, Any]) -> dict[str, Any]:
-    """Bindings as a request takes them: an attribute of a reply is a typed value again."""
-    return {n: json.loads(v) if "." in n and isinstance(v, str) else v for n, v in bindings.items()}

@@ -106,8 +106,12 @@ def _decides(team: Team, step: Step) -> str:
 def _spoken(team: Team, run: Run, place: int) -> tuple[Step | None, str]:
     """The step in the words of the model, None where it has none; and a sentence for what is left out."""
     step = run[place]
+    if step.act == "create":
+        return None, "that the item comes to be again"
+    if step.act == "restore":
+        return step, "that the whole table is what it was, not the token alone"
     if not step.worker or step.act in ("crash", "downgrade"):
-        return (None, "that the item comes to be again") if step.act == "create" else (step, "")
+        return step, ""
     kind = team.kinds[step.number]
     if kind in MUTATIONS:
         return step._replace(act="arrive" if step.act == "copy arrives" else step.act), ""

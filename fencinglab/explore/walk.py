@@ -11,9 +11,10 @@ from fencinglab.dynamodb.requests import Items, names_in
 from fencinglab.dynamodb.sending import unmet
 from fencinglab.explore.invariants import INVARIANTS, Past, observe
 from fencinglab.explore.search import Answer, Run, Verdict, explore
+from fencinglab.explore.sender import Message, Sender, Shared
 from fencinglab.explore.standing import singles
 from fencinglab.explore.steps import Move, Step
-from fencinglab.explore.team import Message, Sender, Shared, Team
+from fencinglab.explore.team import Team
 
 
 class Happened(NamedTuple):
@@ -59,7 +60,12 @@ def changed(happened: Happened) -> list[tuple[str | None, str | None]]:
 
 def _presented(team: Team, operation: str, message: Message | None) -> int | None:
     """The token in a request; None where it has none."""
-    if not operation or message is None or "token" not in names_in(team.file.operations[operation].input):
+    if (
+        not operation
+        or message is None
+        or not message.fenced
+        or "token" not in names_in(team.file.operations[operation].input)
+    ):
         return None
     token: int | None = dict(message.bindings).get("token")
     return token
@@ -103,6 +109,10 @@ def _says(team: Team, step: Step, before: Items, after: Items) -> str:
             return "clean-up deletes the item"
         case "create":
             return "the item is created again"
+        case "restore":
+            return "the table comes back from a backup, older than the last grant"
+        case "downgrade":
+            return f"{who} goes on in a version that asks for neither token nor owner"
         case "crash":
             return f"{who} crashes and starts again, knowing nothing"
         case "send":

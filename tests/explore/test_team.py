@@ -12,11 +12,11 @@ from fencinglab.check import files, told
 from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.parse import parse
-from fencinglab.errors import InputError, UsageError
+from fencinglab.errors import InputError
 from fencinglab.explore import recorded, walk
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.search import explore
-from fencinglab.explore.standing import without
+from fencinglab.explore.standing import unfenced, without
 from fencinglab.inert import WIDTH
 
 
@@ -123,16 +123,29 @@ def test_why_each_condition_is_there():
     assert "✕ NOT contains(operationsDone, :operation): without it it can be finished twice" in text
 
 
-@pytest.mark.parametrize(
-    ("hazard", "sentence"),
-    [("restore", "--hazard restore: requests can meet crash, lost-reply, clock-skew, release, ttl")],
-)
-def test_a_hazard_that_requests_cannot_meet_is_refused(hazard, sentence):
-    """Some hazards belong to the model alone: they are refused with those that there are."""
-    with pytest.raises(UsageError) as caught:
-        check(shelf.find("broken-unconditional"), hazards=[Hazard(hazard)], most=10)
+def test_a_table_that_is_restored_issues_a_token_again():
+    """After a backup from before the last grant the next grant has its token: a write with it is stale, and accepted."""
+    answer = check(shelf.find("broken-finish-twice"), workers=1, hazards=[Hazard("restore")], most=100_000).answer
+    run = answer.of("ownership").run
+    happened = walk.walked(answer.model, run)
+    [restored] = [what for step, what in zip(run, happened, strict=True) if step.act == "restore"]
 
-    assert str(caught.value) == sentence
+    assert json.loads(restored.before[0])["fencingToken"] == {"N": "41"}
+    assert restored.after == answer.model.start.items
+    assert happened[-1].token == 41 and happened[-1].breaks == ("ownership",)
+
+
+def test_a_worker_without_fencing_is_refused_by_nothing_of_its_own():
+    """A version that asks for neither token nor owner writes under a newer grant, though the file itself holds."""
+    file = changed("broken-finish-twice", lambda raw: None)
+    answer = check(file, hazards=[Hazard("unfenced-worker")], most=4_000).answer
+    loose = unfenced(file).operations
+    happened = walk.walked(answer.model, answer.of("ownership").run)
+
+    assert "ownership" in file.claims.holds
+    assert loose["finish"].input["ConditionExpression"] == "NOT contains(operationsDone, :operation)"
+    assert loose["acquire"] == file.operations["acquire"]
+    assert (happened[-1].token, happened[-1].says.split(":")[0]) == (None, "A's record_response is accepted")
 
 
 def changed(name, change):

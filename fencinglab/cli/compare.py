@@ -99,7 +99,7 @@ def _review(options: argparse.Namespace, words: Sequence[str], show: Callable[[s
         fixes=tuple(options.fix or review.FIXES),
         said={name: text for name in PARAMETERS if (text := getattr(options, name)) is not None},
         logs=tuple(options.log), log_options={name: text for name, text in log_options.items() if text},
-        requests=options.requests or "", jobs=review.JOBS if options.jobs is None else options.jobs,
+        requests=options.requests, jobs=review.JOBS if options.jobs is None else options.jobs,
         seed=1 if options.seed is None else options.seed, precision=options.precision, command=("fencinglab", *words),
     )  # fmt: skip
     found = review.review(asked, show)

@@ -45,7 +45,7 @@ class Asked:
     said: Mapping[str, str] = field(default_factory=dict)  # parameters of the workload
     logs: tuple[str, ...] = ()
     log_options: Mapping[str, str] = field(default_factory=dict)  # of `fencinglab audit`
-    requests: str = ""  # a request file by name or path: the team's own proposal
+    requests: str | None = None  # a request file by name or path: the team's own proposal
     jobs: int = JOBS
     seed: int = 1
     precision: float | None = None
@@ -60,7 +60,7 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
     fixes = [named(name) for name in dict.fromkeys(asked.fixes)]
     jobs = measure.enough(asked.jobs, asked.precision)
     made, origin, log = workload(dict(asked.said)), dict.fromkeys(asked.said, "said"), None
-    file = shelf.find(asked.requests) if asked.requests else None
+    file = None if asked.requests is None else shelf.find(asked.requests)
     own = team.searched(file, progress) if file else None
     if asked.logs:
         progress("reading the log")

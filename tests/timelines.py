@@ -56,3 +56,24 @@ def timelines(draw: st.DrawFn, size: int = 25) -> Timeline:
         also=draw(st.one_of(st.just(()), NAMES)), shows=draw(st.one_of(st.just(""), SENTENCES)),
         events=tuple(told[: len(told) - after]), afterwards=tuple(told[len(told) - after :]),
     )  # fmt: skip
+
+
+TAKING = ("acquire", "acquire", "expire", "write", "write", "send", "arrive", "release", "renew", "finish", "restore")
+
+
+@st.composite
+def takeovers(draw: st.DrawFn) -> Timeline:
+    """A timeline in which three workers take one lease from each other, and a stale write is likely."""
+    told: list[Event] = []
+    for n, (act, worker) in enumerate(
+        draw(st.lists(st.tuples(st.sampled_from(TAKING), st.sampled_from("ABC")), min_size=40))
+    ):
+        sent = [event.value for event in told if event.act == "send" and event.worker == worker]
+        value = draw(st.sampled_from(sent)) if act == "arrive" and sent else f"v{n}"
+        event = {"expire": Event("expire"), "restore": Event("restore", number=draw(st.integers(1, 9)))}.get(
+            act, Event(act, worker, value=value if act in ("write", "send", "arrive", "finish") else "")
+        )
+        if not legal.first_fault([*told, event], "ABC", ["job"], ["job"]):
+            told.append(event)
+    told = told or [Event("acquire", "A")]
+    return Timeline("drawn", "Drawn", (*"ABC",), ("job",), draw(st.integers(1, 10**20)), 30, (*told,))

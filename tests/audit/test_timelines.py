@@ -6,15 +6,13 @@ import duckdb
 import pandas
 import pytest
 from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from timelines import takeovers
 
 from fencinglab import history
 from fencinglab.audit import audit, evidence, timelines
-from fencinglab.model import legal, shelf, timeline
-from fencinglab.model.event import Event
+from fencinglab.model import shelf, timeline
 from fencinglab.model.fix import FIXES
 from fencinglab.model.replay import replay
-from fencinglab.model.timeline import Timeline
 
 STALE = ("report-generation", "delayed-message", "authority-restored", "stale-terminal", "C07")
 
@@ -55,27 +53,6 @@ def test_a_replayed_stale_write_is_told_and_replays_to_itself(monkeypatch):
     assert [one.resource for one in found] == [row["resource"] for row in affected if row["stale"]]
     assert len(found) > 25
     same(rows, found)
-
-
-ACTS = ("acquire", "acquire", "expire", "write", "write", "send", "arrive", "release", "renew", "finish", "restore")
-
-
-@st.composite
-def takeovers(draw: st.DrawFn) -> Timeline:
-    """A timeline in which three workers take one lease from each other, and a stale write is likely."""
-    told: list[Event] = []
-    for n, (act, worker) in enumerate(
-        draw(st.lists(st.tuples(st.sampled_from(ACTS), st.sampled_from("ABC")), min_size=40))
-    ):
-        sent = [event.value for event in told if event.act == "send" and event.worker == worker]
-        value = draw(st.sampled_from(sent)) if act == "arrive" and sent else f"v{n}"
-        event = {"expire": Event("expire"), "restore": Event("restore", number=draw(st.integers(1, 9)))}.get(
-            act, Event(act, worker, value=value if act in ("write", "send", "arrive", "finish") else "")
-        )
-        if not legal.first_fault([*told, event], "ABC", ["job"], ["job"]):
-            told.append(event)
-    told = told or [Event("acquire", "A")]
-    return Timeline("drawn", "Drawn", (*"ABC",), ("job",), draw(st.integers(1, 10**20)), 30, (*told,))
 
 
 @settings(max_examples=15, deadline=None, phases=[Phase.reuse, Phase.generate])

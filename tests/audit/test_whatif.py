@@ -8,7 +8,8 @@ import duckdb
 import pandas
 import pytest
 from hypothesis import Phase, given, settings
-from timelines import timelines
+from hypothesis import strategies as st
+from timelines import takeovers, timelines
 
 from fencinglab import history
 from fencinglab.audit import audit, whatif
@@ -62,10 +63,10 @@ def test_what_if_agrees_with_replay(name):
     assert disagreements(shelf.find(name)) == []
 
 
-@settings(max_examples=6, deadline=None, phases=[Phase.reuse, Phase.generate])
-@given(timelines())
+@settings(max_examples=8, deadline=None, phases=[Phase.reuse, Phase.generate])
+@given(st.one_of(takeovers(), timelines()))
 def test_what_if_agrees_with_replay_on_any_timeline(timeline):
-    """The same on timelines drawn at random."""
+    """The same on timelines drawn at random, in most of which workers take over from each other."""
     assert disagreements(timeline) == []
 
 

@@ -330,3 +330,40 @@ def test_renderer_gives_three_mimes():
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert bundle["text/plain"].startswith("Fencing tokens of report-7")
     assert more["image/png"] == {"alt": bundle["text/plain"], "width": pytest.approx(charts.WIDTH + 75, abs=40)}
+
+
+# --------------------------------------------------------------------------- fixes and invariants
+
+
+def cells(*given):
+    """Cells of a matrix: (fix, invariant, status, length)."""
+    return [dict(zip(("fix", "invariant", "status", "length"), one, strict=True)) | {"states": 9} for one in given]
+
+
+def test_the_matrix_marks_every_cell_that_was_asked():
+    """A mark a cell by its status, the length of the shortest run beside a violation, and what holds in the title."""
+    drawn = charts.matrix(
+        cells(
+            ("unfenced", "order", "violated", 9), ("unfenced", "late", "violated", 5), ("unfenced", "alert-once", "not_applicable", None),
+            ("latest-id", "order", "holds", None), ("latest-id", "late", "violated", 5), ("latest-id", "alert-once", "not_applicable", None),
+        ),
+        "workers: 2",
+    )  # fmt: skip
+    spec = drawn.to_dict()
+    [marks], [lengths] = ([one["values"] for one in layers(drawn, mark)] for mark in ("point", "text"))
+
+    assert spec["encoding"]["x"]["scale"]["domain"] == ["order (unsafe)", "late (window)"]
+    assert [(row["fix"], row["status"]) for row in marks] == [
+        ("unfenced", "violated, in so many steps"), ("unfenced", "violated, in so many steps"),
+        ("latest-id", "holds"), ("latest-id", "violated, in so many steps"),
+    ]  # fmt: skip
+    assert [row["length"] for row in lengths] == ["9", "5", "5"]
+    assert spec["title"]["text"] == ["Nothing unsafe was found in any order of events: latest-id"]
+    assert "unfenced: order (unsafe) 9, late (window) 5; latest-id: late (window) 5" in drawn.description
+
+
+def test_the_matrix_of_nothing_is_nothing():
+    """Without a cell that was asked there is no chart; where all are open it still says so."""
+    assert charts.matrix(cells(("unfenced", "alert-once", "not_applicable", None)), "") is None
+    drawn = charts.matrix(cells(("a", "order", "undecided", None), ("b", "order", "empty", None)), "")
+    assert {row["status"] for row in layers(drawn, "point")[0]["values"]} == {"not decided", "not put to the test"}

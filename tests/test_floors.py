@@ -48,7 +48,7 @@ FLOORS = (
     [
         (
             "charts.library", "charts.style", "charts.picture", "charts.held", "charts.refused", "charts.scene",
-            "charts.actors", "charts.tradeoff", "charts",
+            "charts.actors", "charts.tradeoff", "charts.grid", "charts",
         ),
     ],
     [

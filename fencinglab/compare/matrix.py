@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import fencinglab
+from fencinglab import charts
 from fencinglab.explore.invariants import INVARIANTS, MARKS
 from fencinglab.explore.matrix import Cell
 from fencinglab.inert import wrapped
@@ -66,7 +67,7 @@ def _incidents(rows: Sequence[incident.Row]) -> Iterator[str]:
 
 
 def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row] = ()) -> dict[str, Any]:
-    """The files of a matrix by name: matrix.csv, incidents.csv and both as matrix.json."""
+    """The files of a matrix by name: matrix.csv and its chart, incidents.csv, and both tables as matrix.json."""
     made = [cell._asdict() for cell in cells]
     tried = [{name: getattr(row, name) for name in INCIDENT_COLUMNS} for row in incidents]
     whole = {
@@ -80,4 +81,6 @@ def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.
         "matrix.csv": table(COLUMNS, made),
         "matrix.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n",
     }
+    if drawn := charts.matrix(made, searched):
+        files |= charts.files(drawn, "matrix")
     return files | ({"incidents.csv": table(INCIDENT_COLUMNS, tried)} if incidents else {})

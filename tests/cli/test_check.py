@@ -88,6 +88,7 @@ def test_the_matrix_has_every_cell(tmp_path, capsys):
     assert all((row["status"] == "violated") == bool(row["length"]) for row in rows)
     assert {row["states"] for row in rows if row["fix"] == "unfenced"} == {rows[0]["states"]}
     assert max(map(len, out.splitlines()[:-1])) <= 100
+    assert (tmp_path / "matrix.svg").read_text(encoding="utf-8").count("<text") > len(FIXES)
     with (tmp_path / "incidents.csv").open(encoding="utf-8") as file:
         assert len([*csv.DictReader(file)]) == len(incident.incidents()) * len(FIXES)
     whole = json.loads((tmp_path / "matrix.json").read_text(encoding="utf-8"))

@@ -5,10 +5,10 @@ Nothing here is measured; every sentence follows from rows that were computed el
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fencinglab.compare.cells import percent
 from fencinglab.model.fix import FIXES, Fix
 from fencinglab.simulate.measure import INVARIANTS
 from fencinglab.simulate.workload import SECOND, Workload
@@ -130,7 +130,4 @@ def uncovered(row: Mapping[str, Any]) -> list[str]:
 
 
 def _share(share: float) -> str:
-    if not share:
-        return "none"
-    digits = max(0, 1 - math.floor(math.log10(share * 100))) if share < 1 else 0
-    return f"{share * 100:.{min(digits, 12)}f} %"
+    return f"{percent(share, 2)} %" if share else "none"

@@ -24,7 +24,7 @@ from fencinglab.report.report import plain
 from fencinglab.simulate import laws, measure
 from fencinglab.simulate.measure import Cost
 from fencinglab.simulate.terms import LAWS, SAYS
-from fencinglab.simulate.workload import COUNTS, DEFAULT, TIMES, Workload, checked, workload
+from fencinglab.simulate.workload import COUNTS, DEFAULT, TIMES, Workload, workload
 
 SCHEMA = "fencinglab.compare/1"
 FIXES = (
@@ -186,17 +186,9 @@ def _fitted(found: fit.Fit, said: Mapping[str, str]) -> tuple[Workload, dict[str
     if found.workers >= COUNTS["workers"][0] and "workers" not in said:
         base = replace(base, workers=min(found.workers, COUNTS["workers"][1]))
         origin["workers"] = "log"
-    made = workload_said(said, base)
-    if "renewal" not in origin and made.renewal >= made.lease:
-        made = replace(made, renewal=made.lease // 3)
-    return checked(made), origin
-
-
-def workload_said(said: Mapping[str, str], base: Workload) -> Workload:
-    """The base with what is said; a renewal that does not fit a lease from the log is a third of it."""
-    if base.renewal >= base.lease:
+    if base.renewal >= base.lease:  # one that does not fit a lease from the log is a third of it
         base = replace(base, renewal=max(1, base.lease // 3))
-    return workload(dict(said), base)
+    return workload(dict(said), base), origin
 
 
 def _sweep(

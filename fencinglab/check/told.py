@@ -215,7 +215,7 @@ def requests(repair: Repair) -> Iterator[tuple[str, str, str]]:
     """The operation, the command and the JSON of every request that a repair changes."""
     for name, one in repair.operations.items():
         text = json.dumps(_plain(one.input), indent=1, ensure_ascii=False, default=str)
-        text = _VALUE.sub(lambda value: "{" + " ".join(value[1].split()) + "}", text)
+        text = _VALUE.sub(lambda value: "{" + re.sub(r"\n\s*", "", value[1]) + "}", text)
         yield name, one.action, "\n".join(inert(line, _LONG) for line in text.splitlines())
 
 

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 def add(verbs: Any) -> None:
     """Add the verb with its options."""
     check = verbs.add_parser(
-        "check", help="What can happen? Try every order of events under a fix.",
-        description="What can happen? Tries every order of pauses, delays, duplicates and expiries under a fix, and "
-        "prints the shortest run that breaks an invariant. Whatever bounds the search is printed with the answer.",
+        "check", help="What can happen? Try every order of events under a fix, or with your own requests.",
+        description="What can happen? Tries every order of pauses, delays, duplicates and expiries, under a fix of the "
+        "model or with your own requests, and prints the shortest run that breaks an invariant; of requests that break "
+        "one also the smallest repair. Whatever bounds the search is printed with the answer.",
         epilog=EXITS, allow_abbrev=False,
     )  # fmt: skip
     check.add_argument(
@@ -35,7 +36,9 @@ def add(verbs: Any) -> None:
     check.add_argument("--optional", action="store_true", help="with REQUESTS: also optional renewals and schedules")
     check.add_argument("--endpoint-url", metavar="URL", help="with REQUESTS: a DynamoDB of your own, not the mock")
     check.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
-    check.add_argument("--writes", type=int, metavar="W", help="writes of each, the last finishes (default 2)")
+    check.add_argument(
+        "--writes", type=int, metavar="W", help="with --fix: writes of each, the last finishes (default 2)"
+    )
     hazards(check)
     check.add_argument("--symmetry", action="store_true", help="count states that differ only by worker names once")
     check.add_argument("--max-states", type=int, metavar="N", help="stop there; then nothing holds (default 5,000,000)")
@@ -44,7 +47,9 @@ def add(verbs: Any) -> None:
         "--show", action="append", default=[], metavar="WHAT", help="the run that breaks this invariant, or passing"
     )
     check.add_argument(
-        "--out", metavar="DIR", help="write check.json and every counterexample as a timeline and Mermaid"
+        "--out",
+        metavar="DIR",
+        help="write a page, JSON, counterexamples as timelines and Mermaid, and a test for your CI",
     )
     check.add_argument("--quiet", action="store_true", help="no progress on the terminal")
 

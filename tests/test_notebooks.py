@@ -379,7 +379,7 @@ def test_a_review_is_said_whole(run):
 
     assert printed(notebook).startswith("By the stated rule: latest-id.")
     assert (rows["latest-id"]["ownership"], rows["fenced"]["ownership"]) == ("●", "✕ 6")
-    assert rows["late-render.json"]["stale write accepted"] == "not simulated"
+    assert rows["your requests"]["stale write accepted"] == "not simulated"
     assert (guards["unguarded"], guards["your requests"]) == ("0 of 1", "1 of 1")
     assert "Nothing was written" in printed(notebook)
 

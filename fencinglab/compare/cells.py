@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fencinglab.audit import proposal
 from fencinglab.explore.invariants import MARKS
 from fencinglab.simulate.measure import INVARIANTS
 
@@ -55,8 +56,8 @@ def harms(review: Mapping[str, Any]) -> Table:
         for row in review["fixes"]
     ]
     if own := review["team"]:
-        rows.append({"fix": own["name"]} | {name: invariant(own, name) for name in INVARIANTS}
-                    | dict.fromkeys(shown, "not simulated"))  # fmt: skip
+        told = {name: invariant(own, name) for name in INVARIANTS}
+        rows.append({"fix": proposal.NAME} | told | dict.fromkeys(shown, "not simulated"))
     return rows
 
 

@@ -150,7 +150,7 @@ def test_the_teams_requests_are_a_row(found):
         name: team["safety"][name]["status"] for name in ("order", "ownership", "terminal", "final")
     } == dict.fromkeys(("order", "ownership", "terminal", "final"), "holds")
     assert "On the log it would have refused 1 of 1 accepted stale writes and 0 other accepted writes" in team["says"]
-    assert re.search(r"^late-render\.json +● +● +● +● +not simulated +not simulated$", text, re.M)
+    assert re.search(r"^your requests +● +● +● +● +not simulated +not simulated$", text, re.M)
     assert re.search(r"^your requests +1 of 1 +0 of 0 +0 +0 +0$", text, re.M)
     assert page.count("not simulated") == 1
     assert (rows[-1]["fix"], rows[-1]["order"], rows[-1]["jobs"]) == ("late-render.json", "●", "")

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.expression import conjuncts
-from fencinglab.dynamodb.requests import READ, Item, Operation, Place, Requests
-from fencinglab.explore.standing import singles
+from fencinglab.dynamodb.requests import READ, Item, Operation, Place, Requests, singles
 from fencinglab.explore.team import Team
 
 NAMES = {  # in the order in which they are preferred
@@ -20,6 +19,7 @@ NAMES = {  # in the order in which they are preferred
     "operation unused": "this operation was not carried out before",
     "unexpired": "the lease has not run out",
 }
+_TERMINAL = "terminal"  # with a number: that one of the terminal statuses
 _ENTRIES = {"update-item": "Update", "put-item": "Put", "delete-item": "Delete"}
 
 
@@ -31,6 +31,7 @@ class Candidate(NamedTuple):
     place: Place  # of the item that it asks
     attribute: str
     form: str  # of the condition, with {} for the attribute and the placeholders of the file for values
+    tag: str = "S"  # of the attribute's values
 
     @property
     def why(self) -> str:
@@ -76,7 +77,7 @@ def _of(team: Team, name: str, operation: Operation) -> Iterator[Candidate]:
             yield from _at(team, name, operation, "expires_at", "{} > $now")
         case "not terminal":
             ended = [*_at(team, name, operation, "terminal_version", "attribute_not_exists({})")]
-            statuses = ", ".join(f"${status}" for status in file.terminal)
+            statuses = ", ".join(f"${_TERMINAL}{number}" for number in range(len(file.terminal)))
             yield from ended or (_at(team, name, operation, "status", f"NOT {{}} IN ({statuses})") if statuses else ())
         case "operation unused":
             yield from _unused(file, operation)
@@ -84,20 +85,21 @@ def _of(team: Team, name: str, operation: Operation) -> Iterator[Candidate]:
 
 def _at(team: Team, name: str, operation: Operation, column: str, form: str) -> Iterator[Candidate]:
     attribute = team.file.map.get(column, "")
-    place = _where(team).get(attribute)
-    if place:
-        yield Candidate(name, operation.name, place, attribute, form)
+    if found := _seen(team, attribute):
+        yield Candidate(name, operation.name, files.places(team.file)[found[0]], attribute, form, found[1])
 
 
-def _where(team: Team) -> dict[str, Place]:
-    """Of every attribute the first place in which it was ever seen."""
-    found: dict[str, int] = {}
-    for _, _, _, sent in team.asked_for:
-        for number, text in enumerate(sent.items):
-            for attribute in json.loads(text or "{}"):
-                found[attribute] = min(number, found.get(attribute, number))
-    where = files.places(team.file)
-    return {attribute: where[number] for attribute, number in found.items()}
+def _seen(team: Team, attribute: str) -> tuple[int, str] | None:
+    """The number of the first item in which the attribute was ever seen, and the type of its value."""
+    return min(
+        (
+            (number, tag)
+            for _, _, _, sent in team.asked_for
+            for number, text in enumerate(sent.items)
+            for tag in json.loads(text or "{}").get(attribute, ())
+        ),
+        default=None,
+    )
 
 
 def _token_known(team: Team) -> bool:
@@ -177,10 +179,10 @@ def _with(single: dict[str, Any], file: Requests, one: Candidate) -> dict[str, A
     names, values = dict(single.get("ExpressionAttributeNames", {})), dict(single.get("ExpressionAttributeValues", {}))
     attribute = _name(names, one.attribute)
     form = one.form.format(attribute)
-    for placeholder in dict.fromkeys(re.findall(r"\$([\w-]+)", form)):
-        tag = "N" if placeholder in ("token", "now") else "S"
-        value = {tag: placeholder if placeholder in file.terminal else f"${placeholder}"}
-        form = re.sub(rf"\${placeholder}(?![\w-])", _value(values, placeholder, value), form)
+    for placeholder in re.findall(r"\$(\w+)", form):
+        number = placeholder.removeprefix(_TERMINAL)
+        text = file.terminal[int(number)] if number.isdecimal() else f"${placeholder}"
+        form = re.sub(rf"\${placeholder}\b", _value(values, placeholder, {one.tag: text}), form)
     condition = single.get("ConditionExpression", "")
     parts = conjuncts(condition) if condition else ()
     if form in parts:

@@ -56,11 +56,12 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
     tried, found, stuck_anyway = frozenset[int](), answer, False
     for searches in range(MOST_SEARCHES):
         runs = {v.invariant: v.run for v in found.verdicts if v.run is not None}
+        model = plain if found is answer else found.model  # which looks at all that a condition may ask for
         broken = [name for name in UNSAFE if name in runs]
-        if STUCK in runs and not stuck_anyway and not plain.rescue(walk.ended(found.model, runs[STUCK]))[0]:
+        if STUCK in runs and not stuck_anyway and not plain.rescue(walk.ended(model, runs[STUCK]))[0]:
             broken.append(STUCK)  # not by what was added
         for name in broken:
-            demand = _demand(plain, alone, found.model, runs[name])
+            demand = _demand(plain, alone, model, runs[name])
             if demand.refusing or demand.avoiding:
                 demands.append(demand)
             elif name == STUCK:

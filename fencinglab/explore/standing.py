@@ -12,7 +12,7 @@ from typing import Any
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.expression import attributes, conjuncts, placeholders
-from fencinglab.dynamodb.requests import READ, Items, Operation, Requests
+from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, singles
 
 _VALUE = re.compile(r"if_not_exists\s*\(\s*([#\w]+)")
 _COLUMNS = ("token", "holder", "expires_at", "status", "terminal_version", "alert")  # what an invariant asks for
@@ -93,13 +93,6 @@ class Standing:
         """Whether clean-up may remove the item: where the file writes a clean-up time, only items that carry one."""
         attribute = self.file.map.get("ttl", "")
         return not attribute or attribute in item
-
-
-def singles(given: dict[str, Any]) -> list[dict[str, Any]]:
-    """The single requests of an operation's input."""
-    if "TransactItems" in given:
-        return [single for entry in given["TransactItems"] for single in entry.values()]
-    return [given]
 
 
 def without(given: dict[str, Any], condition: str) -> dict[str, Any]:

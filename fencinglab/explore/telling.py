@@ -121,8 +121,7 @@ def _spoken(team: Team, run: Run, place: int) -> tuple[Step | None, str]:
     operation = team.program[step.number].operation
     if step.act == "copy arrives":
         return None, f"the late copy of {step.worker}'s {operation}"
-    sent = step.act in ("send", "send early")
-    if sent:
+    if step.act in ("send", "send early"):
         arrives = next((n for n in range(place + 1, len(run)) if run[n].worker == step.worker), None)
         waits = arrives is not None and arrives > place + 1
         return None, f"how long {step.worker}'s {operation} was on its way" if waits else ""

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from fencinglab.dynamodb.expression import conjuncts
-from fencinglab.dynamodb.requests import Items, names_in
+from fencinglab.dynamodb.requests import Items, names_in, singles
 from fencinglab.dynamodb.sending import unmet
 from fencinglab.explore.invariants import INVARIANTS, Past, observe
 from fencinglab.explore.search import Answer, Run, Verdict, explore
 from fencinglab.explore.sender import Message, Sender, Shared
-from fencinglab.explore.standing import singles
 from fencinglab.explore.steps import Move, Step
 from fencinglab.explore.team import Team
 

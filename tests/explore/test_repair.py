@@ -77,10 +77,12 @@ def test_the_lease_in_another_item_is_asked_in_a_transaction():
         raw["operations"]["write"]["update-item"] = update["Update"]
 
     file = changed("lease-beside-resource", plain)
-    found = check(file, repaired=True, most=100_000).repair
-    [one] = found.operations.values()
+    with searched(file, workers=1) as answer:
+        [token] = [c for c in candidates(answer.model) if (c.operation, c.name) == ("write", "token")]
+        made = repaired(answer.model, [token])
+    one = made.operations["write"]
 
-    assert [(one.operation, one.name) for one in found.added] == [("write", "token")]
+    assert sending.refused(made) is None
     assert one.action == "transact-write-items"
     assert one.input["TransactItems"][0]["ConditionCheck"] == {
         "TableName": "reports", "Key": {"itemId": {"S": "lease#${resource}"}},
@@ -128,3 +130,24 @@ def test_conditions_keep_the_names_that_are_there():
         made["ConditionExpression"] == "(attribute_exists(requestId) OR attribute_exists(version)) AND #owner = :worker"
     )
     assert made["ExpressionAttributeNames"] == {"#owner": "owner", "#ttl": "ttl"}
+
+
+def test_conditions_take_the_types_and_statuses_of_the_file():
+    """Without a mapped terminal version the statuses are asked; a token that is stored as text is asked as text."""
+
+    def otherwise(raw):
+        del raw["map"]["terminal_version"]
+        raw["map"]["token"] = "writtenToken"
+        raw["token"] = "$acquire.fencingToken"
+
+    with searched(changed("broken-token-as-text", otherwise), workers=1) as answer:
+        chosen = [
+            c for c in candidates(answer.model) if c.operation == "finish" and c.name in ("token", "not terminal")
+        ]
+        made = repaired(answer.model, chosen)
+    asked = made.operations["finish"].input
+
+    assert asked["ConditionExpression"].endswith("AND writtenToken = :token AND NOT apiStatus IN (:status, :terminal1)")
+    assert asked["ExpressionAttributeValues"][":token"] == {"S": "$token"}
+    assert asked["ExpressionAttributeValues"][":terminal1"] == {"S": "FAILED"}
+    assert sending.refused(made) is None

@@ -51,14 +51,19 @@ def read(text: str, name: str) -> dict[str, Any]:
         raise InputError(f"{name}: not JSON (line {error.lineno}: {error.msg}); a request file is one object") from None
     _object(raw, name, "the file")
     _only(name, "the file", raw, FILE)
-    for operation, one in _object(raw.get("operations", {}), name, "`operations`").items():
+    for part in ("map", "given", "operations"):
+        _object(raw.get(part, {}), name, f"`{part}`")
+    for part in ("program", "creates", "terminal"):
+        if not isinstance(raw.get(part, []), list) or not all(isinstance(one, str) for one in raw.get(part, [])):
+            raise InputError(f"{name}: `{part}` is a list of texts ({FILE[part]})")
+    for operation, one in raw.get("operations", {}).items():
         _object(one, name, f"operation `{operation}`")
     return dict(raw)
 
 
 def made(raw: dict[str, Any], name: str) -> Requests:
     """The request file that the JSON object is."""
-    missing = next((needed for needed in NEEDED if needed not in raw), "")
+    missing = next((needed for needed in NEEDED if raw.get(needed, {}) == {}), "")
     if missing and not any(one.get("kind") == "grant" for one in raw.get("operations", {}).values()):
         raise InputError(f"{name}: {NO_ACQUIRE}")
     if missing:
@@ -90,6 +95,8 @@ def made(raw: dict[str, Any], name: str) -> Requests:
 
 def _tables(raw: Any, name: str) -> tuple[dict[str, Any], ...]:
     tables = tuple(_object(one, name, "`table`") for one in _listed(raw))
+    if not tables:
+        raise InputError(f"{name}: `table` is empty ({FILE['table']})")
     for table in tables:
         for needed in ("TableName", "KeySchema", "AttributeDefinitions"):
             if needed not in table:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fencinglab.dynamodb.parse import NEEDED
-from fencinglab.dynamodb.requests import ACTIONS, READ, Requests, Use, places, singles
+from fencinglab.dynamodb.requests import ACTIONS, READ, Requests, Use, places
 from fencinglab.errors import InputError
 
 Raw = dict[str, Any]  # a file as JSON says it
@@ -79,11 +79,11 @@ def _keys(own: Mapping[str, Raw], rest: Raw, name: str, of: str) -> None:
     }
     for operation, one in _requests(own):
         wanted = keys.get(str(one.get("TableName")), [])
-        found = one["Key"] if "Key" in one else {part: None for part in wanted if part in one.get("Item", {})}
-        if {*found} != {*wanted}:
+        found = one["Key"] if "Key" in one else [part for part in wanted if part in one.get("Item", ())]
+        if isinstance(found, (dict, list)) and {*map(str, found)} != {*wanted}:
             raise InputError(
-                f"{name}: operation `{operation}`: its key is {', '.join(found) or 'missing'}, that of {of} is "
-                f"{', '.join(wanted)}; --rest needs a file whose table has the same key"
+                f"{name}: operation `{operation}`: its key is {', '.join(map(str, found)) or 'missing'}, that of "
+                f"{of} is {', '.join(wanted)}; --rest needs a file whose table has the same key"
             )
 
 
@@ -132,7 +132,15 @@ def _requests(own: Mapping[str, Any]) -> Iterator[tuple[str, Raw]]:
     for name, one in own.items():
         for action in ACTIONS if isinstance(one, dict) else ():
             if isinstance(one.get(action), dict):
-                yield from ((name, single) for single in singles(one[action]))
+                yield from ((name, single) for single in _singles(one[action]))
+
+
+def _singles(given: Raw) -> list[Raw]:
+    """The single requests of an input whose shape nobody has checked yet."""
+    entries = given.get("TransactItems", [{"": given}])
+    whole = entries if isinstance(entries, list) else []
+    found = (single for entry in whole if isinstance(entry, dict) for single in entry.values())
+    return [single for single in found if isinstance(single, dict)]
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:

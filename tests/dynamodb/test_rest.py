@@ -65,6 +65,9 @@ def test_an_acquire_of_another_name_tells_the_token(tmp_path):
         (lambda text: text.replace('"finish": {"kind": "finish"', '"undo": {"kind": "effect"'), {}, "operation `undo` is of the kind effect"),
         (lambda text: text.replace('"finish": {"kind": "finish"', '"finish": {"kind": "finsh"'), {}, "`finsh` is no kind"),
         (lambda text: text, {"program": ["acquire", "finsh"]}, "`program` names `finsh`"),
+        (lambda text: text, {"map": ["token"]}, "`map` must be a JSON object, not list"),
+        (lambda text: text.replace('"Key": {"requestId": {"S": "$resource"}}', '"Key": 5'), {}, "Invalid type for parameter"),
+        (lambda text: text.replace('"update-item"', '"transact-write-items": {"TransactItems": 5}, "was"'), {}, "has no `was`"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(tmp_path, change, more, sentence):

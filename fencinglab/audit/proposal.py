@@ -10,43 +10,42 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fencinglab.dynamodb import expression, requests, sending
 from fencinglab.dynamodb.mock import Mock
 from fencinglab.dynamodb.requests import Items, Requests, Unbound
+from fencinglab.model.event import MUTATIONS
 
 if TYPE_CHECKING:
     import duckdb
 
 NAME = "your requests"  # their column in the table `whatif`, beside those of the guards
-MOST = 2000  # mutations that are sent: accepted stale and late ones first, then in the log's order
-BEYOND = "beyond the bound"
+MOST = 1000  # different cases that are sent: those of accepted stale and late writes first, then the most frequent
+BEYOND = f"beyond the bound of {MOST:,} different cases"
 _TOUCHED = re.compile(r"([#\w]+)\s*(?:[=<>]+\s*|\s)(:\w+)")  # leaseOwner = :worker, ADD version :one
+_HELD = {  # column of `map` -> what the log's receiver held, of the tables `whatif` and `history`
+    "token": "held_token", "holder": "held_by", "expires_at": "held_until", "written_token": "held_mark",
+    "status": "held_status", "version": "before_version",
+    "terminal_version": "coalesce(list_contains(finals, held_status), held_finished)::integer",
+}  # fmt: skip
 
 
-class _Row(NamedTuple):
-    """One mutation of the log, and what its receiver held before; None is not known."""
+class _Case(NamedTuple):
+    """Mutations that differ in nothing that a condition looks at. None is not known, or not looked at."""
 
-    row_id: int
+    row_ids: list[int]
     kind: str
+    again: bool  # the log names its operation twice
+    absent: bool  # there is no item
     writer: str | None
     token: int | None
-    operation: str | None
-    again: bool  # the log names its operation twice
     at: datetime | None
     early: int  # microseconds by which its sender's clock may have shown less, and more
     late: int
-    absent: bool
-    held_token: int | None
-    held_by: str | None
-    held_until: datetime | None
-    held_mark: int | None
-    held_status: str | None
-    held_finished: bool | None
-    version: int | None
+    held: tuple[Any, ...]  # in the order of _HELD
 
 
 class _Known(NamedTuple):
@@ -54,38 +53,34 @@ class _Known(NamedTuple):
     attributes: frozenset[str]  # of which it is known what they held, or that they were not there
 
 
-def judge_proposal(con: duckdb.DuckDBPyConnection, file: Requests) -> dict[str, int]:
+def judge_proposal(
+    con: duckdb.DuckDBPyConnection, file: Requests, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, int]:
     """Give the table `whatif` the column `NAME`, as of a guard; {why: how many} of the mutations that cannot be told.
 
-    Of more than `MOST` mutations the rest is -1 too, and counted as `BEYOND`. `whatif` is that of `judge_guards`.
+    Of more than `MOST` different cases the rest is -1 too, and counted as `BEYOND`. `whatif` is that of `judge_guards`.
     """
-    rows = _rows(con)
+    found: list[tuple[_Case, bool | str]] = []
     with Mock() as mock:
         client = mock.client()
         with sending.tables(client, file, streams=False):
             asked = _Asked(client, file)
-            found = {row.row_id: asked.decision(row) for row in rows[:MOST]}
-    found |= dict.fromkeys((row.row_id for row in rows[MOST:]), BEYOND)
+            cases = asked.cases(con)
+            for number, case in enumerate(cases):
+                if number % 50 == 0:
+                    progress(f"sending {number:,} of {min(len(cases), MOST):,} cases of the log")
+                found.append((case, asked.decision(case) if number < MOST else BEYOND))
+    told = {row_id: -1 if isinstance(why, str) else int(why) for case, why in found for row_id in case.row_ids}
     con.execute("create or replace temp table proposal (row_id bigint, admits integer)")
-    told = {row_id: -1 if isinstance(admits, str) else int(admits) for row_id, admits in found.items()}
     con.execute("insert into proposal select unnest($1), unnest($2)", [[*told.keys()], [*told.values()]])
     con.execute(f"""create or replace temp table whatif as
         select whatif.*, admits as "{NAME}" from whatif join proposal using (row_id)""")
     con.execute("drop table proposal")
-    return dict(Counter(why for why in found.values() if isinstance(why, str)).most_common())
-
-
-def _rows(con: duckdb.DuckDBPyConnection) -> list[_Row]:
-    """The mutations of `whatif`, accepted stale and late ones first, then in order."""
-    found = con.execute("""
-        select whatif.row_id, kind, writer, token, operation, coalesce(operation_twice = 1, false), history."at",
-            skew, coalesce(at_precision, 0) + skew, coalesce(before_image = 0, false),
-            held_token, held_by, held_until, held_mark, held_status, held_finished, before_version
-        from whatif join history on history.rowid = whatif.row_id join verdicts on verdicts.row_id = whatif.row_id
-        cross join settings
-        order by coalesce(token_went_back = 1 or stale_write_accepted = 1, false) desc,
-            coalesce(late_write_accepted = 1, false) desc, order_scope, order_key, whatif.row_id""").fetchall()
-    return [_Row(*values) for values in found]
+    untold = Counter[str]()
+    for case, why in found:
+        if isinstance(why, str):
+            untold[why] += len(case.row_ids)
+    return dict(untold.most_common())
 
 
 class _Asked:
@@ -96,30 +91,50 @@ class _Asked:
         self.start = [None if text is None else json.loads(text) for text in requests.begin(file)]
         self.keys = frozenset(part["AttributeName"] for table in file.tables for part in table["KeySchema"])
         self.types = _types(file, self.start)
+        self.looked, self.used = _looked(file)
         self.known: dict[tuple[str, Items, str], bool | str] = {}
 
-    def decision(self, row: _Row) -> bool | str:
-        """Whether the requests of the row's kind admit it, or why that cannot be told."""
-        names = self.file.of_kind(row.kind)
+    def cases(self, con: duckdb.DuckDBPyConnection) -> list[_Case]:
+        """The mutations of `whatif` as cases, in the order in which they are sent."""
+        timed = "now" in self.used or "expiry" in self.used
+
+        def only(wanted: bool, column: str) -> str:
+            return column if wanted else "null"
+
+        held = [only(self.file.map.get(column) in self.looked, name) for column, name in _HELD.items()]
+        found = con.execute(
+            f"""
+            select list(whatif.row_id), kind, coalesce(operation_twice = 1, false), coalesce(before_image = 0, false),
+                {only("worker" in self.used, "writer")}, {only("token" in self.used, "token")},
+                {only(timed, 'history."at"')}, {only(timed, "skew")}, {only(timed, "coalesce(at_precision, 0) + skew")},
+                row({", ".join(held)})
+            from whatif join history on history.rowid = whatif.row_id join verdicts on verdicts.row_id = whatif.row_id
+            cross join settings cross join (select $1::varchar[] as finals) group by all
+            order by bool_or(coalesce(token_went_back = 1 or stale_write_accepted = 1, false)) desc,
+                bool_or(coalesce(late_write_accepted = 1, false)) desc, count(*) desc, min(whatif.row_id)""",
+            [list(self.file.terminal)],
+        ).fetchall()
+        return [_Case(*values) for values in found]
+
+    def decision(self, case: _Case) -> bool | str:
+        """Whether the requests of its kind admit it, or why that cannot be told."""
+        names = self.file.of_kind(case.kind)
         if not names:
-            return f"there is no request of the kind {row.kind}"
-        if row.again:
+            return f"there is no request of the kind {case.kind}"
+        if case.again:
             return "its operation was accepted before"
-        before = self._before(row)
-        answers = {self._sent(name, before, bindings) for name in names for bindings in self._bindings(row)}
+        before = self._before(case)
+        answers = {self._sent(name, before, bindings) for name in names for bindings in self._bindings(case)}
         if open_ := sorted(answer for answer in answers if isinstance(answer, str)):
             return open_[0]
         return answers.pop() if len(answers) == 1 else "it depends on which request was meant, or on the clock"
 
-    def _before(self, row: _Row) -> _Known:
-        """The items of `start` with what the receiver of the log held."""
-        finished = row.held_status in self.file.terminal if row.held_status is not None else row.held_finished
-        held: dict[str, Any] = {
-            "token": row.held_token, "holder": row.held_by, "written_token": row.held_mark, "status": row.held_status,
-            "expires_at": None if row.held_until is None else _second(row.held_until), "version": row.version,
-            "terminal_version": None if finished is None else int(finished),
-        }  # fmt: skip
-        if row.held_by == "":
+    def _before(self, case: _Case) -> _Known:
+        """The items of `start` with what the receiver of the log held, as far as a condition looks at it."""
+        held = dict(zip(_HELD, case.held, strict=True))
+        if held["expires_at"] is not None:
+            held["expires_at"] = _second(held["expires_at"])
+        elif held["holder"] == "":
             held["expires_at"] = 0
         items = [None if item is None else dict(item) for item in self.start]
         known = set(self.keys)
@@ -129,23 +144,26 @@ class _Asked:
                 for item in items:
                     if item is not None and value not in ("", 0):  # else it is as before anybody came
                         item[attribute] = {self.types.get(attribute, "S"): str(value)}
-        if row.absent:
+        if case.absent:
             items[0] = None
         return _Known(tuple(None if item is None else requests.frozen(item) for item in items), frozenset(known))
 
-    def _bindings(self, row: _Row) -> Iterator[dict[str, Any]]:
-        """What the writer bound, as far as the log says; twice where its clock may have shown either."""
-        made: dict[str, Any] = {"operation": row.operation or "operation", "value": "result"}
-        if row.writer is not None:
-            made["worker"] = row.writer
-        if row.token is not None:
-            made["token"] = int(row.token)
-            for name in [name for name in requests.names_in(self.file.token) if self.file.token.strip("${}") == name]:
-                made[name] = {"N": str(row.token)}
-        if row.at is None:
+    def _bindings(self, case: _Case) -> Iterator[dict[str, Any]]:
+        """What the writer bound, as far as the log says; twice where its clock may have shown either.
+
+        What no condition compares is bound to anything: it does not change the decision.
+        """
+        given = {"worker": case.writer, "token": None if case.token is None else int(case.token)}
+        anything = {"worker": "worker", "token": 1, "now": 0}
+        made: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        made |= {name: value for name, value in anything.items() if name not in self.used}
+        made |= {"operation": "operation", "value": "result"}
+        for name in _tokens(self.file) if "token" in made else ():
+            made[name] = {self.types.get(name.partition(".")[2], "N"): str(made["token"])}
+        if case.at is None:
             yield made
             return
-        nows = {_second(row.at + timedelta(microseconds=by)) for by in (-row.early, row.late)}
+        nows = {_second(case.at + timedelta(microseconds=by)) for by in (-case.early, case.late)}
         yield from (made | {"now": now} for now in sorted(nows))
 
     def _sent(self, name: str, before: _Known, bindings: dict[str, Any]) -> bool | str:
@@ -153,7 +171,11 @@ class _Asked:
             request = requests.bind(self.file, name, bindings)
         except Unbound as error:
             return f"the log does not say what stands for {str(error).rpartition(' needs ')[2].partition(',')[0]}"
-        key = (name, before.items, request.text)
+        compared = [
+            {value: part.values[value] for value in expression.placeholders(part.condition) if value in part.values}
+            for part in sending.parts(self.file, request)
+        ]
+        key = (name, before.items, requests.frozen(compared))
         if key not in self.known:
             self.known[key] = self._decided(name, request, before, bindings)
         return self.known[key]
@@ -178,6 +200,22 @@ class _Asked:
                 ):
                     return False
         return f"the log does not say {', '.join(sorted(open_))}" if open_ else sent.decision == "accepted"
+
+
+def _looked(file: Requests) -> tuple[set[str], set[str]]:
+    """The attributes that the conditions of mutations look at, and the placeholders that they compare."""
+    looked, used = set[str](), set[str]()
+    for name in (name for kind in MUTATIONS for name in file.of_kind(kind)):
+        for one in requests.singles(file.operations[name].input):
+            condition, values = one.get("ConditionExpression", ""), one.get("ExpressionAttributeValues", {})
+            looked |= expression.attributes(condition, one.get("ExpressionAttributeNames", {}))
+            used |= requests.names_in([values[one] for one in expression.placeholders(condition) if one in values])
+    return looked, used | ({"token"} if used & _tokens(file) else set())
+
+
+def _tokens(file: Requests) -> set[str]:
+    """The attribute of a reply that is the token, where the token is no more than that."""
+    return {name for name in requests.names_in(file.token) if file.token.strip("${}") == name}
 
 
 def _types(file: Requests, start: Sequence[Mapping[str, Any] | None]) -> dict[str, str]:

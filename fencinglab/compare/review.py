@@ -65,7 +65,7 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
     if asked.logs:
         progress("reading the log")
         with examine(request_of(asked.logs, dict(asked.log_options)), progress=progress) as done:
-            log, found = _log(done, fixes, file), fit.fit(done.con)
+            log, found = _log(done, fixes, file, progress), fit.fit(done.con)
         made, origin = _fitted(found, asked.said)
         log["times"] = [
             {"name": name, "says": fit.SAYS[name], "seen": one.seen, "median": one.median / 1e6, "used": name in origin}
@@ -145,10 +145,12 @@ def _row(cost: Cost, safety: dict[str, dict[str, Any]], log: dict[str, Any] | No
     }
 
 
-def _log(done: Examination, fixes: Sequence[Fix], file: Requests | None) -> dict[str, Any]:
+def _log(
+    done: Examination, fixes: Sequence[Fix], file: Requests | None, progress: Callable[[str], None]
+) -> dict[str, Any]:
     """What the log says by itself, and what each guard and the team's requests would have changed on it."""
     whatif.judge_guards(done.con)
-    untold = proposal.judge_proposal(done.con, file) if file else {}
+    untold = proposal.judge_proposal(done.con, file, progress) if file else {}
     guards = dict.fromkeys([*(fix.guard for fix in fixes), *([proposal.NAME] if file else [])])
     rows = {guard: whatif.rows(done.con, guard, SHOWN) for guard in guards}
     placed = read.place(done.con, done.log, {row["row_id"] for found in rows.values() for row in found})

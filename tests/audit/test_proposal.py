@@ -217,4 +217,4 @@ def test_the_receiver_is_asked_once_for_the_same(monkeypatch):
     rows = [row | {"resource": job, "lease": job} for job in ("one", "two") for row in ran("report-generation")]
     found, _ = told(rows, file(GUARDS["latest"]))
 
-    assert (found.decided, len(asked)) == (6, 3)
+    assert (found.decided, len(asked)) == (6, 2)

@@ -157,6 +157,19 @@ def test_the_teams_requests_are_a_row(found):
     assert found["log"]["rows"]["your requests"][0]["source"].endswith("report-generation.jsonl:8")
 
 
+def test_what_cannot_be_told_of_the_requests_is_said():
+    """The mutations of the log that the requests cannot be judged by are counted on screen and page, each with its reason."""
+    log = str(ROOT / "data" / "no-written-token.jsonl")
+    asked = review.Asked(
+        fixes=("unfenced",), jobs=200, logs=(log,), log_options={"terminal": "DONE"}, requests="broken-finish-twice"
+    )
+    made = review.review(asked)
+
+    assert made["log"]["untold"] == {"the log does not say what stands for $worker": 14}
+    assert "not told of yours 14: the log does not say what stands for $worker" in told.screen(made)
+    assert "14: the log does not say what stands for $worker" in html(made)
+
+
 def test_a_proposal_that_breaks_says_how_soon():
     """Requests without conditions break what is unsafe; the sentence has the steps of the shortest run."""
     own = team.searched(requests.find("broken-unconditional"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from itertools import count, pairwise
+from itertools import count, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fencinglab.audit import evidence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 WORST = 5  # resources of which the first accepted stale write is told
+TRIED = 4  # times as many resources are looked at, since not every one can be told
 ROWS = 60  # rows of each, the stale write last
 _PASS = 99_999  # seconds that pass at once: more than a day outlasts any lease
 _LENGTH = 60  # seconds of a lease of which the log does not say how long it runs
@@ -83,8 +84,8 @@ def worst(con: duckdb.DuckDBPyConnection, affected: Sequence[Mapping[str, Any]])
 
     `affected` are those of `evidence.resources`, worst first; the tables `history` and `verdicts` are read.
     """
-    stale = [row["resource"] for row in affected if row["stale"]][:WORST]
-    return [told for resource in stale if (told := _told(resource, _rows(con, resource)))]
+    stale = [row["resource"] for row in affected if row["stale"]][: TRIED * WORST]
+    return [*islice((told for resource in stale if (told := _told(resource, _rows(con, resource)))), WORST)]
 
 
 def _rows(con: duckdb.DuckDBPyConnection, resource: str) -> list[_Row]:
@@ -135,7 +136,8 @@ def _told(resource: str, rows: Sequence[_Row]) -> Told | None:
         name="finding", title=inert(f"{stale.who} wrote with {stale.token} after {newest.token} ({newest.who})", 200),
         workers=(*names.values(),), resources=(*_legal([resource], "resource").values(),), first_token=tokens[0],
         lease_length=length, events=tuple(event.but(worker=names.get(event.worker, "")) for event, _ in told),
-        fixes=("unfenced", "fenced"), shows="the last write was accepted; which fix refuses it?", assumed=assumed,
+        fixes=("unfenced", "fenced", "latest-id"), shows="the last write was accepted; which fix refuses it?",
+        assumed=assumed,
     )  # fmt: skip
     fits = newest.token > stale.token and _replays(made, names[stale.who], numbers[stale.token])
     return Told(resource, made, tuple(row_id for _, row_id in told)) if fits else None

@@ -206,6 +206,8 @@ def mended(repair: Repair) -> str:
         lines += wrapped(
             "", f"As before, {INVARIANTS['can-finish'].broken}, after {_steps(verdict)}: no further condition helps."
         )
+    if not repair.answer.model.hazards:
+        lines += wrapped("", "It holds within these bounds; what else may go wrong, `--hazard NAME`, may ask for more.")
     for name, action, text in requests(repair):
         lines += ["", *wrapped("", f"{name}, for `aws dynamodb {action} --cli-input-json`:"), text]
     return "\n".join(lines) + "\n"

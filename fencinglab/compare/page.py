@@ -7,7 +7,7 @@ from typing import Any
 
 from fencinglab import charts
 from fencinglab.audit.fit import ENOUGH
-from fencinglab.compare.cells import interval, invariant, mean, percent, seconds
+from fencinglab.compare.cells import interval, invariant, mean, seconds
 from fencinglab.report.page import drawn, rendered
 from fencinglab.simulate.measure import INVARIANTS
 
@@ -19,6 +19,6 @@ def html(review: Mapping[str, Any]) -> str:
     return rendered(
         "compare/compare.html.j2", {name: value for name, value in review.items() if name != "command"},
         command_line=review["command"], drawn=drawn(charts.tradeoff(review["sweep"])),
-        interval=interval, invariant=invariant, mean=mean, percent=percent, seconds=seconds, INVARIANTS=INVARIANTS,
+        interval=interval, invariant=invariant, mean=mean, seconds=seconds, INVARIANTS=INVARIANTS,
         ROWS=ROWS, charts=charts, enough=ENOUGH,
     )  # fmt: skip

@@ -231,10 +231,10 @@ def _plain(value: Any) -> Any:
 def beside(found: Beside) -> str:
     """What `fencinglab check` prints of two files: both verdicts by invariant, and the run that tells them apart."""
     lines = [line for answer in found.answers for line in wrapped("", headline(answer))]
-    names = [answer.model.file.name for answer in found.answers]
+    names = [inert(answer.model.file.name, 34) for answer in found.answers]
     lines += ["", *_bounds(found.answers[0]), *_searched_too(found.answers[1]), ""]
     wide, row = max(map(len, INVARIANTS)), max(24, len(names[0]) + 2)
-    lines += [f"{'':<{wide + 12}}{inert(names[0], 40):<{row}}{inert(names[1], 40)}"]
+    lines += [f"{'':<{wide + 12}}{names[0]:<{row}}{names[1]}"]
     for verdicts in zip(*(answer.verdicts for answer in found.answers), strict=True):
         name = verdicts[0].invariant
         cells = [_short(verdict) for verdict in verdicts]
@@ -256,8 +256,9 @@ def _apart(found: Beside) -> Iterator[str]:
     """The shortest run that tells two files apart: what both do, and the decision that differs."""
     first, second = (answer.model for answer in found.answers)
     if not found.apart.first:
-        what = found.apart.stopped or f"in none of {found.apart.pairs:,} pairs of states"
-        yield from wrapped("", f"No run was found that tells them apart: {what} is a request refused of one only.")
+        alike = f"in all {found.apart.pairs:,} pairs of states both decide alike"
+        what = f"the search {found.apart.stopped}" if found.apart.stopped else alike
+        yield from wrapped("", f"No run was found that tells them apart: {what}.")
         return
     run = telling.of_requests(first, found.apart.first, "apart", APART)
     yield from wrapped("", f"{run.title}: {len(found.apart.first)} steps, all but the last decided alike")

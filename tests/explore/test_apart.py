@@ -35,12 +35,15 @@ def test_files_that_decide_alike_are_not_told_apart():
     text = (shelf.FOLDER / "broken-finish-twice.json").read_text(encoding="utf-8")
     renamed = text.replace('"finish":', '"complete":').replace('"finish"]', '"complete"]')
     first, second = shelf.find("broken-finish-twice"), parse(renamed, "broken-finish-twice.json")
+    long = beside(first, second._replace(name="m" * 60), workers=1, most=20)
     found = beside(first, second, workers=1, most=100_000)
     bounded = beside(first, second, workers=1, most=20)
 
     assert (found.apart.first, found.apart.pairs) == ((), found.answers[0].states)
-    assert "No run was found that tells them apart" in told.beside(found)
+    assert f"No run was found that tells them apart: in all {found.apart.pairs} pairs of states" in told.beside(found)
+    assert "tells them apart: the search stopped at the bound of 20 pairs of states." in told.beside(bounded)
     assert "first broken-finish-twice.json" in told.beside(found)
+    assert max(map(len, told.beside(long).splitlines())) <= WIDTH
     assert bounded.apart.stopped == "stopped at the bound of 20 pairs of states"
 
 

@@ -26,6 +26,7 @@ class Check(NamedTuple):
     calls: int = 0  # different requests on different items that a receiver was asked
     needed: tuple[Needed, ...] = ()  # for every condition what breaks without it; empty where that was not asked
     repair: Repair | None = None  # of a broken file, where that was asked
+    idle: tuple[str, ...] = ()  # a sentence for each optional operation that was never carried out
 
 
 def check(
@@ -49,11 +50,11 @@ def check(
     """
     with _team(file, workers, hazards, optional, endpoint_url) as team:
         answer = _searched(team, most, progress)
-        calls = team.calls
+        calls, idle = team.calls, () if answer.stopped else tuple(says for says, _ in _idle(team))
         without = needed(team, answer, most, progress) if conditions else ()
         violated = any(answer.of(name).status == "violated" for name in UNSAFE)
         mended = repair(answer, most, progress) if repaired and violated and not answer.stopped else None
-    return Check(answer, calls, tuple(without), mended)
+    return Check(answer, calls, tuple(without), mended, idle)
 
 
 class Beside(NamedTuple):
@@ -113,16 +114,24 @@ def _team(
 
 
 def _possible(team: Team) -> None:
-    """Raise InputError for the first operation that can never be sent, or is always refused, with the reason."""
-    sent = {operation for operation, _, _, _ in team.asked_for}
-    for operation, why in team.unable.items():
-        if operation not in sent:
-            raise InputError(f"{why}: no worker can ever send it")
-    for operation, unmet in walk.never(team).items():
-        grants = team.file.operations[operation].kind == "grant"
-        what = "nobody can ever acquire" if grants else f"operation `{operation}` can never be accepted"
-        which = " and ".join(f"`{condition}`" for condition in unmet) or "its condition"
-        raise InputError(f"{team.file.name}: {what}: {which} of `{operation}` is never true here")
+    """Raise InputError for the first operation of the program that can never be carried out, with the reason."""
+    for says, optional in _idle(team):
+        if not optional:
+            raise InputError(f"{team.file.name}: {says}")
+
+
+def _idle(team: Team) -> Iterator[tuple[str, bool]]:
+    """A sentence for each operation that was never sent or always refused; and whether a worker may leave it out."""
+    sent, never = {operation for operation, _, _, _ in team.asked_for}, walk.never(team)
+    for operation, optional in team.program:
+        if operation not in sent and (needs := team.needs(operation)):
+            names = ", ".join(f"${name}" for name in sorted(needs))
+            yield f"operation `{operation}` is never sent: no worker ever learns {names}", optional
+        if operation in never:
+            grants = team.file.operations[operation].kind == "grant"
+            what = "nobody can ever acquire" if grants else f"operation `{operation}` can never be accepted"
+            which = " and ".join(f"`{condition}`" for condition in never[operation]) or "its condition"
+            yield f"{what}: {which} of `{operation}` is never true here", optional
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from fencinglab.check.check import Beside
+from fencinglab.check.check import Beside, Check
 from fencinglab.errors import UsageError
 from fencinglab.explore import telling, walk
 from fencinglab.explore.candidates import NAMES
@@ -189,6 +189,13 @@ def without(need: Needed) -> str:
         broken = [f"{INVARIANTS[name].broken} ({_steps(need.answer.of(name))})" for name in need.breaks]
         return f"without it {'; '.join(broken)}"
     return f"not decided: {need.answer.stopped}" if need.answer.stopped else "redundant within these bounds"
+
+
+def asked(found: Check) -> str:
+    """How often the receiver was asked, and which optional operations were never carried out."""
+    calls = found.calls + (found.repair.calls if found.repair else 0)
+    lines = [line for says in found.idle for line in wrapped("", f"Never carried out: {says}.")]
+    return "\n".join([*lines, f"The receiver was asked {calls:,} different requests."]) + "\n"
 
 
 def mended(repair: Repair) -> str:

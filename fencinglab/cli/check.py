@@ -115,9 +115,7 @@ def _requests(
     show("")
     text = told.screen(found.answer, options.show) + (told.why(found.needed) if found.needed else "")
     text += told.mended(found.repair) if found.repair else ""
-    text += (
-        f"The receiver was asked {found.calls + (found.repair.calls if found.repair else 0):,} different requests.\n"
-    )
+    text += told.asked(found)
 
     def contents() -> dict[str, Any]:
         [file] = options.requests

@@ -69,7 +69,7 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
             else:
                 return Repair((), {}, None, searches, plain.calls, _why_not(original, name))
         stuck = STUCK in runs and not stuck_anyway
-        if not stuck and not found.stopped and not {*broken} & {*UNSAFE} and not walk.never(found.model):
+        if not stuck and not found.stopped and not {*broken} & {*UNSAFE}:
             chosen = [offered[number] for number in sorted(tried)]
             changed = {one.operation for one in chosen}
             operations = {name: one for name, one in found.model.file.operations.items() if name in changed}

@@ -50,7 +50,6 @@ class Team:
             raise InputError(f"{file.name}: {NO_ACQUIRE}")
         self.loose = unfenced(file)
         self._known: dict[tuple[Items, str, str], Sent] = {}
-        self.unable: dict[str, str] = {}  # operations that a worker could not send, and why
         self.start = Shared(self.stands.seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
 
     @property
@@ -109,6 +108,11 @@ class Team:
         other.start = self.start._replace(items=other.stands.seen(files.begin(file)))
         return other
 
+    def needs(self, operation: str) -> set[str]:
+        """What a worker must have learned from replies before it can send the operation."""
+        one = self.file.operations[operation]
+        return {name for name in files.names_in([one.input, one.expects]) if "." in name or name == "token"}
+
     def decision(self, items: Items, message: Message) -> str:
         """What the receiver would make of a request that a worker has sent."""
         operation = self.program[message.place].operation
@@ -138,7 +142,7 @@ class Team:
         if worker.waiting:
             yield from self._arrives(shared, worker, name, worker.waiting)
         elif not worker.stopped:
-            for place in self._next(worker.place):
+            for place in self._open(worker):
                 yield from self._sends(shared, worker, name, place)
         if worker.copy:
             after, sent, effect = self._decided(shared, name, worker.copy)
@@ -232,20 +236,14 @@ class Team:
         if self.kinds[place] == "grant" and self.stands.finished(after.items) and "alert" in self.kinds:
             following = self.kinds.index("alert")  # the reply shows that nothing else is left to do
         after_it = worker._replace(place=following, grant=grant, token=token, knows=frozen(knows))
-        if following == len(self.program) or not self._able(after_it):
+        if following == len(self.program) or not self._open(after_it):
             return worker.over(stopped=True)
         return after_it
 
-    def _able(self, worker: Sender) -> bool:
-        """Whether the worker has learned what its next operations need; one that has not cannot go on."""
-        for place in self._next(worker.place):
-            operation = self.program[place].operation
-            try:
-                files.bind(self.file, operation, plain(self._bound(Shared(()), worker, "", operation)))
-            except files.Unbound as error:
-                self.unable[operation] = str(error)
-                return False
-        return True
+    def _open(self, worker: Sender) -> list[int]:
+        """The places from which the worker may choose for which it has learned what the operation needs."""
+        known = {name for name, _ in worker.knows} | ({"token"} if worker.token is not None else set())
+        return [place for place in self._next(worker.place) if self.needs(self.program[place].operation) <= known]
 
     def _bound(self, shared: Shared, worker: Sender, name: str, operation: str) -> dict[str, Any]:
         """What a worker binds for its next operation."""
@@ -297,7 +295,9 @@ class Team:
             shared = self._created(shared)
         name, worker, steps = NAMES[len(self.names)], Sender(), list[Step]()
         while not worker.stopped and worker.place < len(self.program):
-            places = [*self._next(worker.place)]
+            places = self._open(worker)
+            if not places:
+                break
             place = next((p for p in places if self.kinds[p] == wanted), places[-1])
             sending = next(self._sends(shared, worker, name, place))
             message: Message = sending.worker.waiting

@@ -176,8 +176,31 @@ def test_a_worker_that_lacks_what_it_needs_stops():
 
     answer = check(shelf.find("broken-token-read-after"), workers=1, hazards=[Hazard("ttl")], most=100_000).answer
     assert not answer.stopped
-    with pytest.raises(InputError, match=r"operation `record_response` needs \$token, .*: no worker can ever send it"):
+    with pytest.raises(InputError, match=r"operation `record_response` is never sent: no worker ever learns \$token"):
         check(changed("broken-unconditional", unlearned), most=100_000)
+
+
+def test_an_optional_operation_that_is_never_carried_out_is_told():
+    """A release behind a finish that ends the lease, and a write that needs a reply which nobody gets, stop nobody."""
+
+    def idle(raw):
+        complete = raw["operations"]["complete"]["update-item"]
+        for name, kind, condition in (("release", "release", "leaseOwner = :w"), ("extra", "write", "version > :w")):
+            raw["program"].append(f"{name}?")
+            raw["operations"][name] = {"kind": kind, "update-item": {
+                "TableName": complete["TableName"], "Key": complete["Key"],
+                "UpdateExpression": "REMOVE leaseExpiresAt", "ConditionExpression": condition,
+                "ExpressionAttributeValues": {":w": "$worker" if name == "release" else "$release.noSuch"},
+            }}  # fmt: skip
+
+    found = check(changed("late-render", idle), workers=1, hazards=[Hazard("release")], most=100_000)
+
+    assert found.idle == (
+        "operation `release` can never be accepted: `leaseOwner = :w` of `release` is never true here",
+        "operation `extra` is never sent: no worker ever learns $release.noSuch",
+    )
+    assert found.answer.of("can-finish").status == "holds"
+    assert "Never carried out: operation `release` can never be accepted" in told.asked(found)
 
 
 def test_an_operation_that_can_never_be_accepted():

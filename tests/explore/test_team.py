@@ -184,6 +184,8 @@ def test_an_optional_operation_that_is_never_carried_out_is_told():
     """A release behind a finish that ends the lease, and a write that needs a reply which nobody gets, stop nobody."""
 
     def idle(raw):
+        raw["program"].remove("give_up?")
+        del raw["operations"]["give_up"]
         complete = raw["operations"]["complete"]["update-item"]
         for name, kind, condition in (("release", "release", "leaseOwner = :w"), ("extra", "write", "version > :w")):
             raw["program"].append(f"{name}?")

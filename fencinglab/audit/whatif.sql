@@ -35,6 +35,7 @@ leased as (  -- what was known of the lease before
     select
         *,
         coalesce(before_token, current_token, case when ordered then max(granted) over earlier end) as latest,
+        case when granted is not null then coalesce(granted > max(granted) over earlier, true) end as rose,
         case
             when before_holder is not null and not (coalesce(before_image, 1) = 0 and lease_apart) then before_holder
             when ordered then last_value(case when of_lease then after_holder end ignore nulls) over earlier
@@ -73,6 +74,7 @@ marked as (
         max(case when granted is not null then place end) over earlier as granted_place,
         last_value(case when granted is not null then granted_to end ignore nulls) over earlier as granted_last_to,
         last_value(granted ignore nulls) over earlier as granted_last,
+        last_value(rose ignore nulls) over earlier as granted_rose,  -- else what carries its token may be of an older one
         max(case when asked then place end) over earlier as asked_place,
         coalesce(before_status, case when ordered then
             last_value(case when decision = 'accepted' then after_status end ignore nulls) over earlier
@@ -124,7 +126,7 @@ single as (
             else -1
         end as current_holder,
         case
-            when ordered and granted_last = token and granted_last_to = writer
+            when ordered and granted_last = token and granted_rose and granted_last_to = writer
                 and granted_place > coalesce(asked_place, 0) then 1
             else -1
         end as known_state

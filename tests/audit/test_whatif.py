@@ -18,6 +18,7 @@ from fencinglab.model.event import MUTATIONS
 from fencinglab.model.fix import FIXES, Fix
 from fencinglab.model.guard import GUARDS
 from fencinglab.model.replay import replay
+from fencinglab.model.timeline import parse
 
 BASE = Fix("base", "", "")  # no measure at all but a guard
 OPEN = {
@@ -138,3 +139,28 @@ def test_what_carries_no_token_passes_every_guard():
 
     assert all(one.without_token > 0 for one in found.values())
     assert found["latest"].refuses_stale == 0
+
+
+REISSUED = """title: A token that was issued twice
+workers: A
+resources: job
+first token: 41
+lease length: 60 s
+
+A acquires
+A sends old
+lease expires
+authority is restored to 40
+A acquires
+A's old arrives
+"""
+
+
+def test_a_token_that_was_issued_twice_tells_no_identity():
+    """Where a token was issued twice, a write that carries it may know the state of either grant: it cannot be told."""
+    timeline = parse(REISSUED)
+    with duckdb.connect() as con:
+        found = judged(con, replay(timeline, BASE).rows)
+
+    assert found["identity"] == [-1]
+    assert disagreements(timeline) == []

@@ -157,6 +157,14 @@ def test_the_teams_requests_are_a_row(found):
     assert found["log"]["rows"]["your requests"][0]["source"].endswith("report-generation.jsonl:8")
 
 
+def test_the_sentence_of_the_requests_is_whole(found):
+    """However many invariants are broken, the page has the whole sentence."""
+    broken = copy.deepcopy(found)
+    broken["team"]["says"] = "mine.json breaks " + ", ".join(["ownership"] * 30) + "."
+
+    assert broken["team"]["says"] in html(broken)
+
+
 def test_what_cannot_be_told_of_the_requests_is_said():
     """The mutations of the log that the requests cannot be judged by are counted on screen and page, each with its reason."""
     log = str(ROOT / "data" / "no-written-token.jsonl")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,11 +36,12 @@ def contents(
 ) -> dict[str, str]:
     """The request file as it is, the one that completes it, and the test that holds them to the answer, by name."""
     given = [f"workers={workers}"]
-    given += [f"hazards={[f'{hazard.name}={hazard.times}' for hazard in hazards]}"] if hazards else []
+    asked = [hazard.name if hazard.times == 1 else f"{hazard.name}={hazard.times}" for hazard in hazards]
+    given += [f"hazards={json.dumps(asked)}"] if asked else []
     given += ["optional=True"] if optional else []
     given += [f"most={most:_}"] if most != MOST_STATES else []
     beside = 'HERE / "rest.json", ' if rest else ""
-    test = f'''"""In no order of events anything unsafe can happen with requests.json; written by fencinglab check."""
+    test = f'''"""In no order of events can anything unsafe happen with requests.json; written by fencinglab check."""
 
 from pathlib import Path
 

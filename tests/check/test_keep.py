@@ -51,7 +51,7 @@ def test_the_test_asks_what_was_asked(tmp_path):
 
     assert (
         'unsafe(HERE / "requests.json", HERE / "rest.json", '
-        "workers=3, hazards=['crash=2', 'ttl=1'], optional=True, most=70_000) == []"
+        'workers=3, hazards=["crash=2", "ttl"], optional=True, most=70_000) == []'
     ) in written["test_requests.py"]
     assert written["requests.json"] == mine.read_text(encoding="utf-8")
     assert json.loads(written["rest.json"]) == raw

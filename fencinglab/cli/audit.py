@@ -23,7 +23,9 @@ def add(verbs: Any) -> None:
     audit.add_argument("logs", nargs="+", metavar="LOG", help="files, folders, or - for standard input")
     out = audit.add_argument_group("what it writes")
     out.add_argument(
-        "--out", metavar="DIR", help="write report.json, findings.csv, affected.csv, summary.md, report.html"
+        "--out",
+        metavar="DIR",
+        help="write report.json, findings.csv, affected.csv, summary.md, report.html, and findings as timelines to replay",
     )
     out.add_argument("--notebook", action="store_true", help="with --out: also the executed notebook")
     out.add_argument("--redact", action="store_true", help="replace every identity by a number, everywhere")

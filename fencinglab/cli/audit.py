@@ -25,7 +25,7 @@ def add(verbs: Any) -> None:
     out.add_argument(
         "--out",
         metavar="DIR",
-        help="write report.json, findings.csv, affected.csv, summary.md, report.html, and findings as timelines to replay",
+        help="write report.json, findings.csv, affected.csv, summary.md, report.html, findings as timelines to replay",
     )
     out.add_argument("--notebook", action="store_true", help="with --out: also the executed notebook")
     out.add_argument("--redact", action="store_true", help="replace every identity by a number, everywhere")

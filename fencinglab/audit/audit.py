@@ -71,7 +71,7 @@ def audit_rows(rows: Iterable[Mapping[str, Any]]) -> Audit:
     import duckdb
     import pandas
 
-    frame = pandas.DataFrame(list(rows), columns=list(history.NAMES))
+    frame = pandas.DataFrame(list(rows), columns=list(history.NAMES), dtype=object)  # a float is no token
     with duckdb.connect() as con:
         judge(con, history.read(con, frame))
         return assess(con)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import agree
@@ -13,6 +14,9 @@ import pytest
 from fencinglab.audit import audit
 from fencinglab.audit.audit import Audit, Declared, assess
 from fencinglab.audit.rules import BY_NAME, RULES
+from fencinglab.model import shelf
+from fencinglab.model.fix import FIXES
+from fencinglab.model.replay import replay
 
 CORE = [rule.name for rule in RULES if rule.core]
 BY_CLASS = {
@@ -84,6 +88,13 @@ def test_rows_are_audited_as_they_are():
 
     assert audit.audit_rows(ordered).of("token_went_back").broken == 1
     assert audit.audit_rows(ordered[:3]).of("token_went_back").broken == 0
+
+
+def test_tokens_of_rows_are_exact():
+    """Tokens that a float cannot tell apart, with others of the column not known, are told apart."""
+    story = replace(shelf.find("report-generation"), first_token=2**53)
+
+    assert audit.audit_rows(replay(story, FIXES["unfenced"]).rows).of("token_went_back").broken == 1
 
 
 # --- the status of a rule

@@ -60,7 +60,7 @@ def file(condition: str, *kinds: str, **more):
 
 def judged(con: duckdb.DuckDBPyConnection, rows: list[dict], of) -> dict[str, int]:
     """The table `whatif` of these rows with the column of the proposal; what cannot be told, and why."""
-    audit.judge(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES))))
+    audit.judge(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES), dtype=object)))
     whatif.judge_guards(con)
     return proposal.judge_proposal(con, of)
 

@@ -20,7 +20,7 @@ STALE = ("report-generation", "delayed-message", "authority-restored", "stale-te
 def told(rows: list[dict]) -> tuple[list[dict], list[timelines.Told]]:
     """The resources that the audit of these rows names, worst first, and what was told of them."""
     with duckdb.connect() as con:
-        audit.judge(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES))))
+        audit.judge(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES), dtype=object)))
         affected = evidence.resources(con, audit.assess(con, audit.Declared()))
         return affected, timelines.worst(con, affected)
 

@@ -30,7 +30,7 @@ OPEN = {
 
 def judged(con: duckdb.DuckDBPyConnection, rows: list[dict]) -> dict[str, list[int]]:
     """{guard: what it would have decided on each mutation, in order}."""
-    frame = pandas.DataFrame(rows, columns=list(history.NAMES))
+    frame = pandas.DataFrame(rows, columns=list(history.NAMES), dtype=object)  # a float is no token
     audit.judge(con, history.read(con, frame))
     whatif.judge_guards(con)
     names = whatif.guards(con)

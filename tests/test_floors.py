@@ -1,6 +1,7 @@
 """Imports go down the floors of the house, or within one wing in the order listed."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Set
@@ -125,6 +126,20 @@ def test_imports_go_down():
     found = faults(modules())
 
     assert not found, "\n".join(found)
+
+
+def test_the_readme_draws_the_house():
+    """README's picture has every package and module of the top level on its floor, and no other."""
+    drawn = re.findall(r"^([0-5])  (\w+)(/?)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    shown = {(int(floor), name) for floor, name, _ in drawn} | {
+        (0, name) for name in ("output", "errors", "inert", "parameters")
+    }
+    tops = {(floor, name.removeprefix("fencinglab.").split(".")[0]) for name, (floor, _, _) in PLACES.items()}
+
+    assert shown == tops - {(0, "fencinglab"), (5, "__main__")}
+    assert {name for _, name, slash in drawn if slash} == {
+        p.parent.name for p in (ROOT / "fencinglab").glob("*/__init__.py")
+    }
 
 
 @pytest.mark.parametrize(

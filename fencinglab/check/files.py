@@ -17,7 +17,6 @@ from fencinglab.explore.repair import Repair
 from fencinglab.explore.search import Answer
 from fencinglab.explore.telling import Told
 
-SCHEMA = "fencinglab.check/1"
 MOST_ARROWS, MOST_WORKERS = 40, 4  # of a drawing that can still be read
 
 
@@ -53,7 +52,7 @@ def example() -> str:
 
 def of_two(found: Beside) -> dict[str, str]:
     """The files of two request files side by side: both answers in check.json, and the run that tells them apart."""
-    whole: dict[str, Any] = {"schema": SCHEMA, "files": [], "apart": None}
+    whole: dict[str, Any] = {"schema": told.SCHEMA, "files": [], "apart": None}
     for answer in found.answers:
         whole["files"].append(data(answer, _broken(answer)))
     files = {}
@@ -69,7 +68,7 @@ def data(answer: Answer, found: Mapping[str, Told]) -> dict[str, Any]:
     """The whole answer as plain values."""
     model = answer.model
     return {
-        "schema": SCHEMA,
+        "schema": told.SCHEMA,
         "version": fencinglab.__version__,
         "searched": f"{model.title}: {model.searched}",
         "workers": len(model.names),

@@ -15,7 +15,7 @@ from fencinglab.explore.steps import Model
 from fencinglab.explore.telling import Told
 from fencinglab.explore.walk import Happened
 from fencinglab.model.judged import judged
-from fencinglab.report.page import drawn, rendered
+from fencinglab.report.page import VERDICT, drawn, rendered
 
 _KINDS = {0: "holds", 1: "violated", 3: "inconclusive"}  # exit code -> what the answer is called
 
@@ -31,7 +31,8 @@ def html(found: Check, test: str = "") -> str:
         verdicts=[(v, INVARIANTS[v.invariant], told.says(answer, v)) for v in answer.verdicts], runs=runs,
         needed=[(need, told.without(need)) for need in found.needed], repair=found.repair,
         mended=[*told.requests(found.repair)] if found.repair else [], test=test,
-        of_file=not isinstance(answer.model, Model), version=fencinglab.__version__, MARKS=MARKS, charts=charts,
+        of_file=not isinstance(answer.model, Model), MARKS=MARKS, VERDICT=VERDICT, charts=charts,
+        versions={"fencinglab": fencinglab.__version__}, schema=told.SCHEMA,
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from fencinglab.explore.walk import Needed
 from fencinglab.inert import inert, wrapped
 
 APART = "The shortest run that tells them apart"
+SCHEMA = "fencinglab.check/1"  # of the page and of check.json
 PASSING = "passing"  # what --show takes beside the invariants
 _VALUE = re.compile(r'\{\s+("[A-Z]{1,4}": (?:"[^"\n]*"|\[[^\]{}]*\]))\s+\}')  # an attribute value, in several lines
 _LONG = 4_000  # characters of a line of a request

@@ -94,7 +94,7 @@ def test_the_files():
     assert {name for name in written if name.startswith("fenced-")} == {
         f"fenced-{name}.{ending}" for name in ("ownership", "terminal", "late") for ending in ("timeline", "mmd")
     }
-    assert (whole["schema"], whole["states"], whole["exit_code"], whole["stopped"]) == (files.SCHEMA, 1789, 1, None)
+    assert (whole["schema"], whole["states"], whole["exit_code"], whole["stopped"]) == (told.SCHEMA, 1789, 1, None)
     assert (by_name["ownership"]["status"], by_name["ownership"]["length"]) == ("violated", 6)
     assert by_name["ownership"]["counterexample"]["timeline"] == written["fenced-ownership.timeline"]
     assert by_name["order"]["counterexample"] is None

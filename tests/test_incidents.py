@@ -316,7 +316,7 @@ def test_the_commands_of_the_readme(tmp_path, monkeypatch, capsys):
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     commands = [line.split()[2:] for line in text.splitlines() if line.startswith("$ fencinglab ")]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "_drawn", lambda _: {})  # the charts have tests of their own
+    monkeypatch.setattr(cli.replay, "_drawn", lambda _: {})  # the charts have tests of their own
     Path("data").symlink_to(FOLDER.parent)
 
     assert [cli.main(words) for words in commands] == [0, 1, 3]

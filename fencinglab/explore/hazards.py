@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fencinglab.errors import UsageError
+from fencinglab.errors import UsageError, nearest
 
 HAZARDS = {
     "crash": "a worker crashes, also when it has sent everything, forgets all and starts again",
@@ -37,8 +36,10 @@ def chosen(given: Iterable[str]) -> tuple[Hazard, ...]:
     for text in given:
         name, _, times = text.partition("=")
         if name not in HAZARDS:
-            near = difflib.get_close_matches(name, HAZARDS, 1, 0.5) or HAZARDS
-            raise UsageError(f"--hazard {text}: `{name}` is no hazard; nearest: {', '.join(near)}")
+            near = ", ".join(nearest(name, HAZARDS))
+            raise UsageError(
+                f"--hazard {text}: `{name}` is no hazard (there are {', '.join(HAZARDS)}); nearest: {near}"
+            )
         if "=" in text and not re.fullmatch(f"[1-{MOST}]", times):
             raise UsageError(
                 f"--hazard {text}: how often it may happen is 1 to {MOST}; leave the hazard out to switch it off"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import difflib
 import io
 import json
 import re
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fencinglab import history
-from fencinglab.errors import InputError, UsageError
+from fencinglab.errors import InputError, UsageError, nearest
 
 HEAD = 256 * 1024  # bytes that are looked at; more only where the first line is longer
 MOST = 16 * 1024 * 1024
@@ -157,9 +156,8 @@ def named(wanted: str) -> str:
     if wanted in FORMATS:
         return wanted
     why = f"{NOT_READ[wanted].what} cannot be read" if wanted in NOT_READ else "no such format"
-    close = difflib.get_close_matches(wanted, FORMATS, n=1)
-    nearest = f" (nearest: {close[0]})" if close else ""
-    raise UsageError(f"--format {wanted}: {why}{nearest}; allowed: {', '.join(FORMATS)}")
+    near = "" if wanted in NOT_READ else f" (nearest: {nearest(wanted, FORMATS, 1)[0]})"
+    raise UsageError(f"--format {wanted}: {why}{near}; allowed: {', '.join(FORMATS)}")
 
 
 def taken_as(found: Detected, wanted: str, name: str) -> Detected:

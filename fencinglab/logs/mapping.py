@@ -6,7 +6,6 @@ nested one). `FIELDS` lists what can be mapped and the names that are recognised
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -15,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from fencinglab.errors import InputError, UsageError
+from fencinglab.errors import InputError, UsageError, nearest
 
 SECOND = 1_000_000  # microseconds
 
@@ -209,9 +208,7 @@ def _keys(of: str) -> list[str]:
 
 
 def _nearest(name: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1)
-    listed = f"; it has {', '.join(sorted(names)[:20])}" if names else ""
-    return f" (nearest: `{close[0]}`)" if close else listed
+    return f" (nearest: `{nearest(name, names, 1)[0]}`; it has {', '.join(sorted(names)[:20])})" if names else ""
 
 
 def parse_fields(options: Iterable[str]) -> dict[str, str]:
@@ -223,10 +220,9 @@ def parse_fields(options: Iterable[str]) -> dict[str, str]:
         if not equals or not name:
             raise UsageError(f"--map {option}: write COLUMN=FIELD, for example --map token=fencingToken")
         if key not in FIELDS:
-            close = difflib.get_close_matches(key, FIELDS, n=1)
             raise UsageError(
-                f"--map {option}: `{key}` is not a column that can be mapped"
-                f"{f' (nearest: {close[0]})' if close else ''}; allowed: {', '.join(FIELDS)}"
+                f"--map {option}: `{key}` is not a column that can be mapped (nearest: {nearest(key, FIELDS, 1)[0]}); "
+                f"allowed: {', '.join(FIELDS)}"
             )
         if fields.get(key, name) != name:
             raise UsageError(f"--map names two fields for {key}: `{fields[key]}` and `{name}`; keep one")

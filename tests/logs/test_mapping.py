@@ -140,19 +140,20 @@ def test_several_fields_of_one_column():
 
 
 def test_a_missing_field_is_named_with_the_nearest():
-    """A field that no record has is refused with the nearest name, else with the names that there are."""
+    """A field that no record has is refused with the nearest name and those that there are."""
     with pytest.raises(
-        InputError, match=r"^--map token=fencingTokn: no record has a field `fencingTokn` \(nearest: `fencingToken`\)$"
+        InputError,
+        match=r"^--map token=fencingTokn: no record has a field `fencingTokn` \(nearest: `fencingToken`; it has fencingToken\)$",
     ):
         found("fencingToken", token="fencingTokn")
-    with pytest.raises(InputError, match="no record has a field `q`; it has a, b$"):
+    with pytest.raises(InputError, match=r"no record has a field `q` \(nearest: `[ab]`; it has a, b\)$"):
         found("b", "a", token="q")
 
 
 def test_rising_and_protected_fields_must_be_there():
     """The fields of --rising and --protect are checked like mapped ones."""
     for spec in (MappingSpec(rising=("atempt",)), MappingSpec(protect=("atempt",))):
-        with pytest.raises(InputError, match=r"`atempt` .*\(nearest: `attempt`\)$"):
+        with pytest.raises(InputError, match=r"`atempt` .*\(nearest: `attempt`; it has attempt\)$"):
             resolve(spec, ["attempt"], "stream")
 
 

@@ -49,7 +49,8 @@ def counterexample(answer: Answer, invariant: str) -> Counterexample:
     rescue = _rescue(model, verdict)
     title = f"Under {model.fix.name} {INVARIANTS[invariant].broken}: the shortest run"
     told = timeline_of(model, (*verdict.run, *rescue), f"{model.fix.name}-{invariant}", title)
-    return Counterexample(invariant, len(verdict.run), replay.replay(told, model.fix), _lost_at(told, model, invariant))
+    lost = lost_at(told, model.fix, invariant, model.program)
+    return Counterexample(invariant, len(verdict.run), replay.replay(told, model.fix), lost)
 
 
 def passing(answer: Answer) -> tuple[tuple[str, Timeline], ...]:
@@ -208,10 +209,12 @@ def _rescue(model: Model, verdict: Verdict) -> Run:
     return verdict.rescue if verdict.invariant == "can-finish" else ()
 
 
-def _lost_at(told: Timeline, model: Model, invariant: str) -> int:
-    """The line of the event after which every fix is too late: whichever takes over then, the invariant is broken."""
+def lost_at(told: Timeline, fix: Fix, invariant: str, program: Sequence[str]) -> int:
+    """The line of the event after which every fix is too late: whichever takes over from `fix` then, the invariant is
+    broken; 0 = no fix helps at all. `program` are the kinds of a worker's operations.
+    """
     for place in range(len(told.events), -1, -1):
-        runs = (replay.replay(told, model.fix, then=fix, after=place) for fix in FIXES.values())
-        if not all(breaks(run, invariant, model.program) for run in runs):
+        runs = (replay.replay(told, fix, then=other, after=place) for other in FIXES.values())
+        if not all(breaks(run, invariant, program) for run in runs):
             return told.events[place].line if place < len(told.events) else 0
     return 0

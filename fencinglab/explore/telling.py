@@ -6,13 +6,14 @@ on its way, no second copy of one, and no item that comes to be again. What it c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fencinglab.dynamodb.requests import READ
 from fencinglab.errors import InputError
 from fencinglab.explore import walk
 from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
-from fencinglab.explore.run import counterexample, events_of, passing, written
+from fencinglab.explore.run import breaks, counterexample, events_of, lost_at, passing, written
 from fencinglab.explore.search import Answer, Run
 from fencinglab.explore.steps import Step
 from fencinglab.explore.team import Team
@@ -60,7 +61,18 @@ def broken(answer: Answer, invariant: str) -> Told:
     if verdict.run is None:
         raise ValueError(f"{invariant} is not violated: {verdict.status}")
     title = f"{team.title[:1].upper()}{team.title[1:]} {INVARIANTS[invariant].broken}: the shortest run"
-    return of_requests(team, verdict.run, invariant, title)
+    told = of_requests(team, verdict.run, invariant, title)
+    return told._replace(lost_at=_lost_at(told, invariant, team.kinds))
+
+
+def _lost_at(told: Told, invariant: str, program: Sequence[str]) -> int:
+    """Known where the timeline says all and no request was refused: so far nothing was compared, as under unfenced."""
+    if told.timeline is None or told.unsaid or any(line.refused for line in told.lines):
+        return 0
+    unfenced = FIXES["unfenced"]
+    if not breaks(replay.replay(told.timeline, unfenced), invariant, program):
+        return 0
+    return lost_at(told.timeline, unfenced, invariant, program)
 
 
 def harmless(answer: Answer) -> list[Told]:

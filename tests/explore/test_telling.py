@@ -77,3 +77,27 @@ def test_what_cannot_be_said_is_named():
 
     assert telling.unsaid(found) == "Not said in the language of timelines: that the reply to A's acquire was lost."
     assert str(found.timeline).endswith("\nA acquires\n")
+
+
+@pytest.mark.parametrize("invariant", ["order", "ownership", "late"])
+def test_the_step_after_which_no_fix_helps_is_marked(unconditional, invariant):
+    """A fix that takes over before the marked event still keeps the requests' harm out, one that takes over after it does not."""
+    found = telling.broken(unconditional, invariant)
+    events, kinds = found.timeline.events, unconditional.model.kinds
+    place = next(n for n, event in enumerate(events) if event.line == found.lost_at)
+
+    def helps(after):
+        runs = (replay(found.timeline, FIXES["unfenced"], then=fix, after=after) for fix in FIXES.values())
+        return not all(breaks(run, invariant, kinds) for run in runs)
+
+    assert helps(place) and not helps(place + 1)
+    assert "▸ from here on every fix comes too late" in told.screen(unconditional, [invariant])
+
+
+def test_where_a_request_was_refused_nothing_is_marked():
+    """A guard of the team's own is no fix of the model: what another fix could still do after it refused is not known."""
+    answer = check(shelf.find("broken-check-then-write"), most=100_000).answer
+    for verdict in answer.verdicts:
+        if verdict.status == "violated":
+            found = telling.broken(answer, verdict.invariant)
+            assert not (found.lost_at and any(line.refused for line in found.lines))

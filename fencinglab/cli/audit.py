@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     if options.notebook:
         from fencinglab.report import notebook
 
-        notebook.refuse(options.logs, said)
+        notebook.refuse(options.logs)
     request = replace(request_of(options.logs, said), command=("fencinglab", *words))
     with examine(request, stdin=sys.stdin.buffer, progress=show) as done:
         show("")

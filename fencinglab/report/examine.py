@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from fencinglab import history
 from fencinglab.audit import audit, evidence
 from fencinglab.audit.rules import BY_NAME, CLASSES
-from fencinglab.errors import UsageError
+from fencinglab.errors import UsageError, nearest
 from fencinglab.history import REASONS
 from fencinglab.logs import mapping, read
 from fencinglab.report import report
@@ -128,8 +129,37 @@ def _redacted(con: duckdb.DuckDBPyConnection, log: read.Log, request: Request) -
     )
 
 
+OPTIONS = (
+    "map", "format", "terminal", "rising", "protect", "order", "retention", "skew", *read.Filters._fields, "fail_on",
+    "require", "require_exercised", "skip", "accept", "redact",
+)  # fmt: skip
+_ALONE = ("require_exercised", "redact")  # without a value
+
+
+def said(text: str) -> dict[str, str]:
+    """{option: value} of options of `fencinglab audit` as they are typed; a UsageError where they are none."""
+    options: dict[str, str] = {}
+    words = iter(shlex.split(text))
+    for word in words:
+        name, equals, value = word.removeprefix("--").partition("=")
+        name = name.replace("-", "_")
+        if not word.startswith("--") or name not in OPTIONS:
+            [near] = nearest(name, OPTIONS, 1)
+            raise UsageError(f"`{word}` is no option of `fencinglab audit`; nearest: --{near.replace('_', '-')}")
+        if name in _ALONE:
+            options[name] = "True"
+        elif (one := value if equals else next(words, "")) == "":
+            raise UsageError(f"{word}: its value is missing")
+        else:
+            options[name] = ";".join(filter(None, (options.get(name) if name == "map" else "", one)))
+    return options
+
+
 def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
     """The request that options say in the words of the command line; a word that is not allowed is a UsageError."""
+    if strange := [name for name in options if name not in OPTIONS]:
+        [near] = nearest(strange[0], OPTIONS, 1)
+        raise UsageError(f"`{strange[0]}` is no option of an audit; nearest: `{near}`")
     maps = [m.strip() for m in re.split(r"[,;](?=\s*\w+=|[^,;=]*\.toml)", options.get("map", "")) if m.strip()]
     toml = [m for m in maps if m.endswith(".toml") and "=" not in m]
     if len(toml) > 1:
@@ -183,12 +213,13 @@ def _allowed(option: str, options: dict[str, str], allowed: Sequence[str]) -> fr
     return frozenset(words)
 
 
-def audit_logs(logs: Sequence[str], **options: Any) -> dict[str, Any]:
+def audit_logs(logs: Sequence[str], *, more: str = "", **options: Any) -> dict[str, Any]:
     """The report of an audit of these logs; options are those of `fencinglab audit`, as text ("" = not said).
 
-    See `report.build` for the dictionary. Raises UsageError or InputError where the command line would exit 2.
+    `more` are others as they are typed there, which count more. See `report.build` for the dictionary. Raises
+    UsageError or InputError where the command line would exit 2.
     """
-    words = {name: str(value) for name, value in options.items() if value not in ("", None, False)}
+    words = {name: str(value) for name, value in options.items() if value not in ("", None, False)} | said(more)
     request = request_of(logs, words)
     told = [f"--{name.replace('_', '-')}" + (f"={value}" if value != "True" else "") for name, value in words.items()]
     with examine(replace(request, command=("fencinglab", "audit", *logs, *told))) as examination:

@@ -9,25 +9,21 @@ from typing import Any
 
 import fencinglab
 from fencinglab.errors import FencinglabError, InputError, UsageError
+from fencinglab.report.report import words
 
 SOURCE = Path(fencinglab.__file__).parents[1] / "notebooks" / "06_audit_a_log.ipynb"
-PARAMETERS = ("terminal", "order", "map", "rising", "protect", "retention", "skew", "redact")
+PARAMETERS = ("terminal", "order", "map", "rising", "protect", "retention", "skew", "redact")  # of its own; else `more`
 TIMEOUT = 3600  # seconds a cell may take
 
 
-def refuse(logs: Sequence[str], options: Mapping[str, str]) -> None:
-    """Raise a UsageError for what the notebook has no parameter for, before anything is read."""
+def refuse(logs: Sequence[str]) -> None:
+    """Raise a UsageError where the notebook cannot be executed over these logs, before anything is read."""
     if not SOURCE.exists():
         raise UsageError(
             "--notebook: the notebooks lie in a checkout beside the package, and here there are none; clone it"
         )
     if "-" in logs:
         raise UsageError("--notebook cannot read standard input twice; give it a file")
-    strange = [f"--{name.replace('_', '-')}" for name in options if name not in PARAMETERS]
-    if strange:
-        raise UsageError(
-            f"--notebook has no parameter for {', '.join(strange)}; run it without, or leave --notebook out"
-        )
 
 
 def executed(logs: Sequence[str], options: Mapping[str, str], work: Path) -> str:
@@ -39,7 +35,9 @@ def executed(logs: Sequence[str], options: Mapping[str, str], work: Path) -> str
 
     import papermill
 
-    parameters: dict[str, Any] = {"log": shlex.join(logs), **options, "redact": bool(options.get("redact"))}
+    own = {name: value for name, value in options.items() if name in PARAMETERS}
+    more = words({name: value for name, value in options.items() if name not in PARAMETERS})
+    parameters: dict[str, Any] = {"log": shlex.join(logs), **own, "redact": "redact" in own, "more": shlex.join(more)}
     target = work / "executed.ipynb"
     try:
         papermill.execute_notebook(

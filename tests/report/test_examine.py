@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import re
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 
 import pytest
 import worlds
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fencinglab.audit import advice
 from fencinglab.audit.audit import Declared
@@ -18,7 +22,8 @@ from fencinglab.audit.rules import RULES
 from fencinglab.errors import InputError, UsageError
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.read import Filters
-from fencinglab.report.examine import audit_logs, examine, request_of
+from fencinglab.report import report
+from fencinglab.report.examine import OPTIONS, audit_logs, examine, request_of, said
 
 NAMES = [rule.name for rule in RULES]
 CORE = {rule.name for rule in RULES if rule.core}
@@ -245,9 +250,9 @@ def test_a_mapping_file_and_options(tmp_path):
     """A mapping file may stand among the fields, in any place; options count more."""
     path = tmp_path / "a b.toml"
     path.write_text('terminal = ["X"]\nskew = "1s"\n[map]\ntoken = "t"\nholder = "h"\n', encoding="utf-8")
-    for said in (f"{path};token=u", f"token=u;{path}", f"token=u, {path}"):
-        spec = request_of(["log"], {"map": said, "terminal": "Y"}).mapping
-        assert spec == MappingSpec(fields={"token": "u", "holder": "h"}, terminal=("Y",), skew=1_000_000), said
+    for written in (f"{path};token=u", f"token=u;{path}", f"token=u, {path}"):
+        spec = request_of(["log"], {"map": written, "terminal": "Y"}).mapping
+        assert spec == MappingSpec(fields={"token": "u", "holder": "h"}, terminal=("Y",), skew=1_000_000), written
 
 
 def test_a_declaration_in_a_file_counts(tmp_path):
@@ -309,3 +314,33 @@ def test_every_rule_is_reported(tmp_path):
     assert [rule["name"] for rule in report["rules"]] == NAMES
     assert {rule["name"] for rule in report["rules"] if rule["core"]} == CORE
     assert all(rule["title"] and rule["advice"] for rule in report["rules"])
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([name for name in OPTIONS if name not in ("redact", "require_exercised")]),
+        st.text(min_size=1).filter(lambda text: ";" not in text), max_size=5,
+    ),
+    st.sets(st.sampled_from(["redact", "require_exercised"])),
+)  # fmt: skip
+def test_options_are_read_as_they_are_typed(valued, alone):
+    """Typed as on a command line, options come back as they were, whatever their values hold."""
+    options = valued | dict.fromkeys(alone, "True")
+
+    assert said(shlex.join(report.words(options))) == options
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("--sinc 2026-03-01", "`--sinc` is no option of `fencinglab audit`; nearest: --since"),
+        ("since 2026-03-01", "`since` is no option of `fencinglab audit`; nearest: --since"),
+        ("--skip", "--skip: its value is missing"),
+    ],
+)
+def test_what_is_no_option_is_refused(text, sentence):
+    """A slip in typed options is a sentence with the nearest; so is one in the options of a request."""
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        said(text)
+    with pytest.raises(UsageError, match="`sinc` is no option of an audit; nearest: `since`"):
+        audit_logs(["log"], sinc="2026-03-01")

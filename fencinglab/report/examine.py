@@ -133,7 +133,6 @@ OPTIONS = (
     "map", "format", "terminal", "rising", "protect", "order", "retention", "skew", *read.Filters._fields, "fail_on",
     "require", "require_exercised", "skip", "accept", "redact",
 )  # fmt: skip
-_ALONE = ("require_exercised", "redact")  # without a value
 
 
 def said(text: str) -> dict[str, str]:
@@ -146,7 +145,7 @@ def said(text: str) -> dict[str, str]:
         if not word.startswith("--") or name not in OPTIONS:
             [near] = nearest(name, OPTIONS, 1)
             raise UsageError(f"`{word}` is no option of `fencinglab audit`; nearest: --{near.replace('_', '-')}")
-        if name in _ALONE:
+        if name in report.ALONE:
             options[name] = "True"
         elif (one := value if equals else next(words, "")) == "":
             raise UsageError(f"{word}: its value is missing")
@@ -221,6 +220,6 @@ def audit_logs(logs: Sequence[str], *, more: str = "", **options: Any) -> dict[s
     """
     words = {name: str(value) for name, value in options.items() if value not in ("", None, False)} | said(more)
     request = request_of(logs, words)
-    told = [f"--{name.replace('_', '-')}" + (f"={value}" if value != "True" else "") for name, value in words.items()]
-    with examine(replace(request, command=("fencinglab", "audit", *logs, *told))) as examination:
+    command = ("fencinglab", "audit", *logs, *report.words(words))
+    with examine(replace(request, command=command)) as examination:
         return examination.report

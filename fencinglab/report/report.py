@@ -242,12 +242,15 @@ def _command(
     return shlex.join(["fencinglab", "audit", *files, *said, *shown])
 
 
+ALONE = ("redact", "require_exercised")  # options without a value
+
+
 def words(options: Mapping[str, str]) -> list[str]:
     """The options as they are typed."""
     typed = []
     for name, value in options.items():
         for one in value.split(";") if name == "map" else [value]:
-            typed += [f"--{name.replace('_', '-')}", *([] if value == "True" else [one])]
+            typed += [f"--{name.replace('_', '-')}", *([] if name in ALONE else [one])]
     return typed
 
 

@@ -271,7 +271,7 @@ def test_reports_for_a_notebook(tmp_path):
     report = audit_logs([str(path)], terminal="DONE", map="", since="", redact=False)
 
     assert report["options"] == {"terminal": "DONE"}
-    assert report["command"] == f"fencinglab audit {path} --terminal=DONE"
+    assert report["command"] == f"fencinglab audit {path} --terminal DONE"
     with pytest.raises(UsageError, match="--skip nothing: allowed: "):
         audit_logs([str(path)], skip="nothing")
     with pytest.raises(InputError, match="no such file"):

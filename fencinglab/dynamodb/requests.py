@@ -26,7 +26,7 @@ FILE = {
     "map": "column of the history -> attribute; looked up in the first item of `start`, then in the others",
     "terminal": "the statuses that nothing leaves",
     "given": "further placeholders -> what they stand for unless a run says otherwise",
-    "claims": "holds and breaks (invariants of the explorer) while what hazards may happen",
+    "claims": "invariants of the explorer that it holds and breaks, under which hazards; what is redundant without any",
 }
 PLACEHOLDERS = {
     "worker": "the name of the worker that sends it",
@@ -85,6 +85,7 @@ class Claims(NamedTuple):
     holds: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
     hazards: tuple[str, ...] = ()
+    redundant: tuple[str, ...] = ()  # `operation: condition`, for each that two workers do not need without a hazard
 
 
 class Requests(NamedTuple):

@@ -11,12 +11,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.explore.hazards import chosen
 from fencinglab.explore.search import MOST_STATES, Answer
+from fencinglab.explore.walk import Needed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,8 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         file = shelf.find(name)
         for hazard in ("", *(() if options.no_hazards else file.claims.hazards)):
             begun = time.process_time()
+            good = not hazard and not file.claims.breaks
             found = check(
-                file, workers=options.workers, hazards=chosen([hazard] if hazard else []), most=MOST_STATES
+                file, workers=options.workers, hazards=chosen([hazard] if hazard else []), conditions=good,
+                most=MOST_STATES,
             )  # fmt: skip
             spent = time.process_time() - begun
             print(
@@ -40,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"{found.calls:,} requests, {spent:.1f} CPU s",
                 flush=True,
             )
-            for line in unmet(found.answer, file.claims.holds, () if hazard else file.claims.breaks):
+            lines = [*unmet(found.answer, file.claims.holds, () if hazard else file.claims.breaks)]
+            for line in lines + ([*undeclared(found.needed, file.claims.redundant)] if good else []):
                 print(f"  {line}", flush=True)
                 missed += 1
     return int(missed > 0)
@@ -53,6 +57,14 @@ def unmet(answer: Answer, holds: Sequence[str], breaks: Sequence[str]) -> Iterat
             verdict = answer.of(name)
             if verdict.status != wanted:
                 yield f"{name}: claimed {wanted}, found {verdict.status} {verdict.length or ''} {verdict.missing or ''}"
+
+
+def undeclared(needs: Iterable[Needed], redundant: Collection[str]) -> Iterator[str]:
+    """A line for each condition whose removal is not caught though the file does not call it redundant, or the reverse."""
+    for need in needs:
+        named = f"{need.operation}: {need.condition}"
+        if bool(need.breaks) == (named in redundant):
+            yield f"{named}: without it {', '.join(need.breaks) or 'nothing breaks, and the file does not say so'}"
 
 
 if __name__ == "__main__":

@@ -44,6 +44,16 @@ def test_it_keeps_its_claims(as_text):
     assert [*claims.unmet(as_text.answer, file.claims.holds, file.claims.breaks)] == []
 
 
+def test_a_condition_is_needed_or_the_file_says_that_it_is_not():
+    """Without any single condition of a good file something breaks, unless the file calls it redundant; and all that it calls so are."""
+    file = shelf.find("late-render")
+    found = check(file, most=100_000, conditions=True)
+
+    assert len(found.needed) == 15 and {bool(need.breaks) for need in found.needed} == {True, False}
+    assert [*claims.undeclared(found.needed, file.claims.redundant)] == []
+    assert len([*claims.undeclared(found.needed, ())]) == len(file.claims.redundant) == 14
+
+
 def test_the_receiver_is_asked_once_for_each_items_and_request(as_text):
     """A few hundred requests serve thousands of states; searching again asks nothing new."""
     team = as_text.answer.model

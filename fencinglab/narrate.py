@@ -17,7 +17,7 @@ from fencinglab.model.incident import RESULTS, VERDICTS, Incident, rows
 from fencinglab.model.matrix import proposals
 from fencinglab.model.replay import Run, Step
 from fencinglab.model.rows import Row, clock
-from fencinglab.output import table
+from fencinglab.output import document, table
 
 SCHEMA = "fencinglab.replay/1"
 DEFAULT = ("unfenced", "fenced")  # where the timeline names no fixes
@@ -212,7 +212,7 @@ def contents(runs: Sequence[Run], companions: Sequence[Run] = ()) -> dict[str, s
     return {
         "trace.csv": table(_TRACE, trace),
         "comparison.csv": table(_COMPARISON, comparison),
-        "replay.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n",
+        "replay.json": document(whole),
         **histories,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,6 +45,11 @@ def place(contents: Mapping[str, bytes | str | Iterable[str]], out: Path) -> lis
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return [out / name for name in contents]
+
+
+def document(value: Any) -> str:
+    """The text of a JSON file."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def written(paths: Iterable[Path]) -> str:

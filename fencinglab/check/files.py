@@ -16,6 +16,7 @@ from fencinglab.explore.invariants import INVARIANTS
 from fencinglab.explore.repair import Repair
 from fencinglab.explore.search import Answer
 from fencinglab.explore.telling import Told
+from fencinglab.output import document
 
 MOST_ARROWS, MOST_WORKERS = 40, 4  # of a drawing that can still be read
 
@@ -30,7 +31,7 @@ def contents(found: Check, kept: Mapping[str, str] | None = None) -> dict[str, s
     broken = _broken(answer)
     whole = data(answer, broken) | ({"repair": _repair(repair)} if repair else {})
     files = {"check.html": page.html(found, kept.get("test_requests.py", "")), **kept}
-    files["check.json"] = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    files["check.json"] = document(whole)
     files |= {f"repair/{name}.json": text + "\n" for name, _, text in told.requests(repair)} if repair else {}
     for one in broken.values():
         if one.timeline:
@@ -61,7 +62,7 @@ def of_two(found: Beside) -> dict[str, str]:
         last = walk.walked(found.answers[1].model, found.apart.second)[-1]
         whole["apart"] = _run(run) | {"other": last.says}
         files = {"apart.timeline": str(run.timeline)} if run.timeline else {}
-    return {"check.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n", **files}
+    return {"check.json": document(whole), **files}
 
 
 def data(answer: Answer, found: Mapping[str, Told]) -> dict[str, Any]:

@@ -196,7 +196,12 @@ def asked(found: Check) -> str:
     """How often the receiver was asked, and which optional operations were never carried out."""
     calls = found.calls + (found.repair.calls if found.repair else 0)
     lines = [line for says in found.idle for line in wrapped("", f"Never carried out: {says}.")]
-    return "\n".join([*lines, f"The receiver was asked {calls:,} different requests."]) + "\n"
+    return "\n".join([*lines, counted(calls)])
+
+
+def counted(calls: int) -> str:
+    """The line that says how often a receiver was asked."""
+    return f"The receiver was asked {calls:,} different requests.\n"
 
 
 def mended(repair: Repair) -> str:

@@ -151,6 +151,6 @@ def _two(
         endpoint_url=options.endpoint_url, progress=show,
     )  # fmt: skip
     show("")
-    text = told.beside(found) + f"The receiver was asked {found.calls:,} different requests.\n"
+    text = told.beside(found) + told.counted(found.calls)
     give(text, options.out, lambda: files.of_two(found))
     return told.exit_code(found.answers[0], failing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from fencinglab.explore.invariants import INVARIANTS, MARKS
 from fencinglab.explore.matrix import Cell
 from fencinglab.inert import wrapped
 from fencinglab.model import incident
-from fencinglab.output import table
+from fencinglab.output import document, table
 
 SCHEMA = "fencinglab.matrix/1"
 COLUMNS = ("fix", "invariant", "status", "length", "states")
@@ -79,7 +78,7 @@ def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.
     }
     files: dict[str, Any] = {
         "matrix.csv": table(COLUMNS, made),
-        "matrix.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n",
+        "matrix.json": document(whole),
     }
     if drawn := charts.matrix(made, searched):
         files |= charts.files(drawn, "matrix")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencinglab.compare import page
 from fencinglab.compare.cells import costs, harms, invariant, leases, refusals
 from fencinglab.inert import inert, wrapped
-from fencinglab.output import table
+from fencinglab.output import document, table
 from fencinglab.simulate.measure import INVARIANTS
 
 
@@ -122,7 +121,7 @@ def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
     ]
     files: dict[str, str | Iterable[str]] = {
         "compare.html": page.html(review),
-        "compare.json": json.dumps(review, indent=1, ensure_ascii=False) + "\n",
+        "compare.json": document(review),
         "fixes.csv": table(columns, [*(_flat(row, review) for row in review["fixes"]), *own]),
         "leases.csv": table(_POINT, _points(review)),
     }

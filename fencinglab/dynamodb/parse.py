@@ -69,7 +69,7 @@ def made(raw: dict[str, Any], name: str) -> Requests:
     if missing:
         raise InputError(f"{name}: `{missing}` is missing ({FILE[missing]}); `check --rest` takes it from another file")
     tables = _tables(raw["table"], name)
-    start = tuple(_start(one, tables, name) for one in _listed(raw["start"]))
+    start = tuple(_start(one, tables, name) for one in listed(raw["start"]))
     given = _object(raw.get("given", {}), name, "`given`")
     for clash in given.keys() & {*BOUND}:
         raise InputError(f"{name}: `given` has `{clash}`, which a run binds by itself; choose another name")
@@ -94,7 +94,7 @@ def made(raw: dict[str, Any], name: str) -> Requests:
 
 
 def _tables(raw: Any, name: str) -> tuple[dict[str, Any], ...]:
-    tables = tuple(_object(one, name, "`table`") for one in _listed(raw))
+    tables = tuple(_object(one, name, "`table`") for one in listed(raw))
     if not tables:
         raise InputError(f"{name}: `table` is empty ({FILE['table']})")
     for table in tables:
@@ -127,7 +127,7 @@ def _operation(operation: str, raw: Any, tables: tuple[dict[str, Any], ...], nam
     if len(actions) != 1:
         raise InputError(f"{name}: {where} has {len(actions)} requests; it is exactly one of {', '.join(ACTIONS)}")
     [action] = actions
-    kind = one.get("kind", READ if action == "get-item" else "write")
+    kind = kind_of(one)
     if kind not in (READ, *KINDS):
         raise InputError(f"{name}: {where}: `{kind}` is no kind; allowed: {READ}, {', '.join(KINDS)}")
     expects = _object(one.get("expects", {}), name, f"{where}: `expects`")
@@ -172,7 +172,7 @@ def _program(raw: Any, operations: Mapping[str, Operation], creates: Iterable[st
 
 
 def _named_operations(raw: Any, where: str, operations: Mapping[str, Operation], name: str) -> tuple[str, ...]:
-    for one in _listed(raw):
+    for one in listed(raw):
         if one not in operations:
             raise InputError(f"{name}: `{where}` names `{one}`, which is no operation{_nearest(one, operations)}")
     return tuple(raw)
@@ -277,7 +277,13 @@ def _only(name: str, where: str, given: Iterable[str], allowed: Iterable[str]) -
             raise InputError(f"{name}: {where} has no `{one}`{_nearest(one, allowed)}")
 
 
-def _listed(raw: Any) -> list[Any]:
+def kind_of(one: Mapping[str, Any]) -> Any:
+    """The kind of an operation as a file says it, which it need not for a read and a write."""
+    return one.get("kind", READ if "get-item" in one else "write")
+
+
+def listed(raw: Any) -> list[Any]:
+    """The members of what may stand alone or in a list."""
     return raw if isinstance(raw, list) else [raw]
 
 

@@ -189,6 +189,11 @@ def places(file: Requests, bindings: Bindings | None = None) -> tuple[Place, ...
         raise InputError(f"{file.name}: a key needs {error}; it may be made of `given` only") from None
 
 
+def places_of(file: Requests, operation: Operation) -> tuple[Place, ...]:
+    """Where the single requests of one operation go, in their order."""
+    return places(file._replace(start=(), operations={operation.name: operation}))
+
+
 def begin(file: Requests, bindings: Bindings | None = None) -> Items:
     """The items of `start` in their places."""
     known = _known(file, {"now": 0, **(bindings or {})})

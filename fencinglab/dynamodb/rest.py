@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fencinglab.dynamodb.parse import NEEDED
-from fencinglab.dynamodb.requests import ACTIONS, READ, Requests, Use, places
+from fencinglab.dynamodb.parse import NEEDED, kind_of, listed
+from fencinglab.dynamodb.requests import ACTIONS, Requests, Use, places, places_of
 from fencinglab.errors import InputError
 
 Raw = dict[str, Any]  # a file as JSON says it
@@ -50,7 +50,7 @@ def told(file: Requests, own: Raw, rest: Requests) -> Requests:
     """The completed file with what was taken from `rest`; an operation of `own` on an item of its own is refused."""
     known = {*places(rest._replace(name=file.name)), *places(file._replace(operations={}))}
     for name in own.get("operations", {}):
-        for place in {*places(file._replace(start=(), operations={name: file.operations[name]}))} - known:
+        for place in {*places_of(file, file.operations[name])} - known:
             item = place.key if place.table == rest.tables[0]["TableName"] else f"{place.table} {place.key}"
             raise InputError(
                 f"{file.name}: operation `{name}` is about the item {item}, which {rest.name} does not know; "
@@ -61,7 +61,7 @@ def told(file: Requests, own: Raw, rest: Requests) -> Requests:
 
 def _table(own: Mapping[str, Raw], rest: Raw, name: str, of: str) -> tuple[str, str]:
     """The name of the table in the rest, and how the file calls it."""
-    there = [table["TableName"] for table in _listed(rest["table"])]
+    there = [table["TableName"] for table in listed(rest["table"])]
     here = dict.fromkeys(str(one.get("TableName")) for _, one in _requests(own))
     if not here.keys() - {*there}:
         return there[0], there[0]
@@ -75,7 +75,7 @@ def _table(own: Mapping[str, Raw], rest: Raw, name: str, of: str) -> tuple[str, 
 def _keys(own: Mapping[str, Raw], rest: Raw, name: str, of: str) -> None:
     """The operations name their items by the key of the rest's table."""
     keys = {
-        table["TableName"]: [part["AttributeName"] for part in table["KeySchema"]] for table in _listed(rest["table"])
+        table["TableName"]: [part["AttributeName"] for part in table["KeySchema"]] for table in listed(rest["table"])
     }
     for operation, one in _requests(own):
         wanted = keys.get(str(one.get("TableName")), [])
@@ -101,12 +101,12 @@ def _program(own: Mapping[str, Raw], rest: Raw, name: str, of: str) -> list[str]
     """The program of the rest, with the operations of the file in their places."""
     uses = [Use(use.removesuffix("?"), use.endswith("?")) for use in rest["program"]]
     for operation in (one for one in own if one not in rest["operations"]):
-        kind = _kind(own[operation])
+        kind = kind_of(own[operation])
         place = next(
             (
                 n
                 for n, u in enumerate(uses)
-                if u.operation not in own and _kind(rest["operations"][u.operation]) == kind
+                if u.operation not in own and kind_of(rest["operations"][u.operation]) == kind
             ),
             None,
         )
@@ -119,12 +119,8 @@ def _program(own: Mapping[str, Raw], rest: Raw, name: str, of: str) -> list[str]
     return [f"{use.operation}{'?' * use.optional}" for use in uses]
 
 
-def _kind(one: Mapping[str, Any]) -> str:
-    return str(one.get("kind", READ if "get-item" in one else "write"))
-
-
 def _of_kind(one: Raw, theirs: Raw) -> Raw:
-    return {"kind": _kind(theirs), **one}
+    return {"kind": kind_of(theirs), **one}
 
 
 def _requests(own: Mapping[str, Any]) -> Iterator[tuple[str, Raw]]:
@@ -147,7 +143,3 @@ def _renamed(value: Any, old: str, new: str) -> Any:
     if isinstance(value, dict):
         return {n: new if n == "TableName" and v == old else _renamed(v, old, new) for n, v in value.items()}
     return [_renamed(inner, old, new) for inner in value] if isinstance(value, list) else value
-
-
-def _listed(raw: Any) -> list[Any]:
-    return raw if isinstance(raw, list) else [raw]

@@ -135,7 +135,8 @@ def changed(file: Requests, request: Request) -> str:
     """
     entries = request.input.get("TransactItems") or [{"": request.input}]
     changes = [one for entry in entries for what, one in entry.items() if what != "ConditionCheck"]
-    one = next((one for one in changes if file.map.get("operation", " ") in json.dumps(one)), changes[0])
+    kept = file.map.get("operation")
+    one = next((one for one in changes if kept and kept in json.dumps(one)), changes[0])
     key = key_of(file, one["TableName"], one.get("Key") or one["Item"])
     return "|".join(str(next(iter(key[name].values()))) for name in sorted(key))
 

@@ -116,7 +116,7 @@ def _token_known(team: Team) -> bool:
 
 def _unused(file: Requests, operation: Operation) -> Iterator[Candidate]:
     """By the set to which the operation adds its id, else by the attribute in which it stores it."""
-    for place, single in zip(_places(file, operation), singles(operation.input), strict=True):
+    for place, single in zip(files.places_of(file, operation), singles(operation.input), strict=True):
         values, names = single.get("ExpressionAttributeValues", {}), single.get("ExpressionAttributeNames", {})
         for form, given, between in (
             ("NOT contains({}, $operation)", {"SS": ["$operation"]}, r"\s+"),
@@ -127,11 +127,6 @@ def _unused(file: Requests, operation: Operation) -> Iterator[Candidate]:
             if found:
                 yield Candidate("operation unused", operation.name, place, names.get(found[1], found[1]), form)
                 return
-
-
-def _places(file: Requests, operation: Operation) -> tuple[Place, ...]:
-    """Where the single requests of an operation go, in their order."""
-    return files.places(file._replace(start=(), operations={operation.name: operation}))
 
 
 def _there(file: Requests, one: Candidate) -> bool:
@@ -145,7 +140,7 @@ def _there(file: Requests, one: Candidate) -> bool:
 
 def _added(file: Requests, operation: Operation, one: Candidate) -> Operation:
     """The operation with the condition, in a transaction where it asks an item that the operation does not touch."""
-    where, given = _places(file, operation), operation.input
+    where, given = files.places_of(file, operation), operation.input
     if one.place not in where:
         check = {
             "TableName": one.place.table,
@@ -168,7 +163,7 @@ def _added(file: Requests, operation: Operation, one: Candidate) -> Operation:
 def _key(file: Requests, place: Place) -> Item:
     """The key of the item as the file writes it."""
     for one in file.operations.values():
-        for there, single in zip(_places(file, one), singles(one.input), strict=True):
+        for there, single in zip(files.places_of(file, one), singles(one.input), strict=True):
             if there == place:
                 return files.key_of(file, place.table, single.get("Key") or single["Item"])
     return dict(json.loads(place.key))

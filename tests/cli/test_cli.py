@@ -389,3 +389,10 @@ def test_the_story_of_a_healthy_resource(run):
 def test_the_story_is_for_one_resource_only(run):
     """Without --resource there is none."""
     assert "The story of" not in run(STALE, *DONE)[1]
+
+
+def test_audit_takes_what_a_notebook_may_type():
+    """The options of the verb that say how a log is read and judged are those that `audit_logs` takes, and no others."""
+    words = vars(cli.parser().parse_args(["audit", "log"]))
+
+    assert {*words} - {"verb", "logs", "out", "notebook", "quiet", "save_map"} == {*examine.OPTIONS}

@@ -10,7 +10,7 @@ from receivers import ministack
 from fencinglab.dynamodb import requests, shelf
 from fencinglab.dynamodb.mock import Mock, client, lose_replies
 from fencinglab.dynamodb.requests import Place, begin, bind, learned, places
-from fencinglab.dynamodb.sending import read, send, step, tables, why
+from fencinglab.dynamodb.sending import changed, read, send, step, tables, why
 from fencinglab.errors import InputError
 
 STATUS = shelf.find("request-status")
@@ -294,3 +294,19 @@ def test_tokens_on_ministack():
                 "ADD to a text": "unknown ValidationException", "owner, no expiry": "rejected held",
                 "finish with 38 digits": str(AT_38), "finish with one less": "rejected newer_token",
             }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "key"),
+    [
+        ("request-status", "acquire", "req-8f23"),
+        ("lease-beside-resource", "acquire", "lease#report-7"),
+        ("lease-beside-resource", "write", "report#report-7"),  # the lease is only asked
+        ("lease-beside-resource", "finish", "report#report-7"),  # the lease changes too, but not for the sake of it
+    ],
+)
+def test_a_request_names_the_item_that_it_changes(name, operation, key):
+    """Of a transaction the item that keeps the operation's id is named, not one that is only asked."""
+    file = shelf.find(name)
+
+    assert changed(file, bind(file, operation, bound())) == key

@@ -1,8 +1,9 @@
-"""Hold request files to what they claim, under every hazard that they claim, one at a time.
+"""Hold request files to what they claim, under every hazard that they claim, one at a time; and each condition of a
+good file to be needed, or to be called redundant by it.
 
     python tests/explore/claims.py [NAME ...] [--workers 2] [--no-hazards]
 
-Without a name all that come with fencinglab, which takes a quarter of an hour. Prints for each search its states, its
+Without a name all that come with fencinglab, which takes some minutes. Prints for each search its states, its
 requests and its seconds, and each claim that is not met; 1 where there is one.
 """
 

@@ -96,8 +96,9 @@ def test_the_step_after_which_no_fix_helps_is_marked(unconditional, invariant):
 
 def test_where_a_request_was_refused_nothing_is_marked():
     """A guard of the team's own is no fix of the model: what another fix could still do after it refused is not known."""
-    answer = check(shelf.find("broken-check-then-write"), most=100_000).answer
-    for verdict in answer.verdicts:
-        if verdict.status == "violated":
-            found = telling.broken(answer, verdict.invariant)
-            assert not (found.lost_at and any(line.refused for line in found.lines))
+    answer = check(shelf.find("broken-token-as-text"), most=100_000).answer
+    shown = [telling.broken(answer, v.invariant) for v in answer.verdicts if v.status == "violated"]
+    refused = [found for found in shown if any(line.refused for line in found.lines)]
+
+    assert refused and {found.lost_at for found in refused} == {0}
+    assert any(found.lost_at for found in shown)  # of those in which nothing was

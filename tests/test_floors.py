@@ -23,9 +23,9 @@ FLOORS = (
             "model.incident", "model",
         ),
         (
-            "dynamodb.mock", "dynamodb.expression", "dynamodb.requests", "dynamodb.parse", "dynamodb.rest", "dynamodb.shelf",
-            "dynamodb.sending", "dynamodb.hold", "dynamodb.takeover", "dynamodb.status", "dynamodb.poller",
-            "dynamodb",
+            "dynamodb.mock", "dynamodb.expression", "dynamodb.placeholders", "dynamodb.requests", "dynamodb.parse",
+            "dynamodb.rest", "dynamodb.shelf", "dynamodb.sending", "dynamodb.hold", "dynamodb.takeover",
+            "dynamodb.status", "dynamodb.poller", "dynamodb",
         ),
         (
             "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import requests
+from fencinglab.dynamodb.placeholders import names_in
 from fencinglab.dynamodb.requests import Requests, begin, places
 from fencinglab.dynamodb.sending import Answer, read, send
 from fencinglab.model.guard import GUARDS
@@ -132,7 +133,7 @@ def run(client: Any, file: Requests, schedule: Sequence[Move], resource: str) ->
             name = names[move.operation % len(names)]
             sent = {**given, **known[worker], "worker": worker, "now": now, "value": f"{worker}{len(story)}"}
             sent["operation"] = f"{worker}/{len(messages)}"
-            sent["brings"] = "value" in requests.names_in(file.operations[name].input)
+            sent["brings"] = "value" in names_in(file.operations[name].input)
             sent |= _looked(client, file, where, name)
             if name != "acquire" and "token" not in sent:
                 continue

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fencinglab.dynamodb import expression, requests, sending
+from fencinglab.dynamodb import requests, sending
 from fencinglab.dynamodb.mock import Mock
-from fencinglab.dynamodb.requests import Items, Requests, Unbound
+from fencinglab.dynamodb.placeholders import Unbound, names_in
+from fencinglab.dynamodb.requests import Items, Requests
 from fencinglab.model.event import MUTATIONS
 
 if TYPE_CHECKING:
@@ -171,10 +172,7 @@ class _Asked:
             request = requests.bind(self.file, name, bindings)
         except Unbound as error:
             return f"the log does not say what stands for {str(error).rpartition(' needs ')[2].partition(',')[0]}"
-        compared = [
-            {value: part.values[value] for value in expression.placeholders(part.condition) if value in part.values}
-            for part in sending.parts(self.file, request)
-        ]
+        compared = [single.compared(single.condition) for single in requests.singles_sent(self.file, request)]
         key = (name, before.items, requests.frozen(compared))
         if key not in self.known:
             self.known[key] = self._decided(name, request, before, bindings)
@@ -187,17 +185,16 @@ class _Asked:
             return "the request is not decided: " + sent.reason.partition(":")[0]
         lying = dict(zip(requests.places(self.file), before.items, strict=True))
         open_: set[str] = set()
-        raws = requests.singles(self.file.operations[name].input)
-        for part, raw in zip(sending.parts(self.file, request), raws, strict=True):
-            given, item = raw.get("ExpressionAttributeValues", {}), lying[part.place]
-            first_time = {value for value in given if "operation" in requests.names_in(given[value])}
-            for condition in expression.conjuncts(part.condition) if part.condition else ():
-                unknown = expression.attributes(condition, part.names) - before.attributes
-                if unknown and item is not None and not first_time & expression.placeholders(condition):
+        written = requests.singles(self.file, [name])
+        for raw, single in zip(written, requests.singles_sent(self.file, request), strict=True):
+            item = lying[single.place]
+            unmet = single.unmet(json.loads(item or "{}")) if sent.decision == "rejected" else []
+            for part in single.parts:
+                unknown = single.looked_at(part) - before.attributes
+                first_time = "operation" in names_in(raw.compared(part))
+                if unknown and item is not None and not first_time:
                     open_ |= unknown
-                elif sent.decision == "rejected" and expression.fails(
-                    condition, part.names, part.values, json.loads(item or "{}")
-                ):
+                elif part in unmet:
                     return False
         return f"the log does not say {', '.join(sorted(open_))}" if open_ else sent.decision == "accepted"
 
@@ -205,28 +202,23 @@ class _Asked:
 def _looked(file: Requests) -> tuple[set[str], set[str]]:
     """The attributes that the conditions of mutations look at, and the placeholders that they compare."""
     looked, used = set[str](), set[str]()
-    for name in (name for kind in MUTATIONS for name in file.of_kind(kind)):
-        for one in requests.singles(file.operations[name].input):
-            condition, values = one.get("ConditionExpression", ""), one.get("ExpressionAttributeValues", {})
-            looked |= expression.attributes(condition, one.get("ExpressionAttributeNames", {}))
-            used |= requests.names_in([values[one] for one in expression.placeholders(condition) if one in values])
+    for one in requests.singles(file, (name for kind in MUTATIONS for name in file.of_kind(kind))):
+        looked |= one.looked_at(one.condition)
+        used |= names_in(one.compared(one.condition))
     return looked, used | ({"token"} if used & _tokens(file) else set())
 
 
 def _tokens(file: Requests) -> set[str]:
     """The attribute of a reply that is the token, where the token is no more than that."""
-    return {name for name in requests.names_in(file.token) if file.token.strip("${}") == name}
+    return {name for name in names_in(file.token) if file.token.strip("${}") == name}
 
 
 def _types(file: Requests, start: Sequence[Mapping[str, Any] | None]) -> dict[str, str]:
     """{attribute: the type of its value}, as it lies in `start` or as a request writes or compares it."""
     found: dict[str, str] = {}
-    for operation in file.operations.values():
-        for one in requests.singles(operation.input):
-            text = f"{one.get('UpdateExpression', '')} {one.get('ConditionExpression', '')}"
-            names, values = (one.get(f"ExpressionAttribute{part}", {}) for part in ("Names", "Values"))
-            found |= {names.get(n, n): next(iter(values[v])) for n, v in _TOUCHED.findall(text) if "?" not in values[v]}
-            found |= {name: next(iter(value)) for name, value in one.get("Item", {}).items() if "?" not in value}
+    for one in requests.singles(file):
+        touched = [(one.names.get(n, n), one.values[v]) for n, v in _TOUCHED.findall(f"{one.update} {one.condition}")]
+        found |= {name: next(iter(value)) for name, value in (*touched, *one.item.items()) if "?" not in value}
     return found | {name: next(iter(value)) for item in start if item for name, value in item.items()}
 
 

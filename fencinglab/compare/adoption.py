@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from fencinglab.dynamodb import expression
-from fencinglab.dynamodb.requests import READ, Requests, names_in, singles
+from fencinglab.dynamodb.placeholders import names_in
+from fencinglab.dynamodb.requests import READ, Requests, Single, singles
 
 _SECTION = re.compile(r"\b(SET|ADD|REMOVE|DELETE)\b", re.IGNORECASE)
 _COMMA = re.compile(r",\s*(?![^()]*\))")  # between the actions of an update, outside of a function
-
-Single = Mapping[str, Any]  # one request of an operation
 
 
 def card(file: Requests | None = None) -> list[dict[str, Any]]:
@@ -26,32 +24,28 @@ def _issues(file: Requests) -> list[str]:
     """The grant, and how it raises the token."""
     token = file.map.get("token", "")
     told = []
-    for name in file.of_kind("grant"):
-        for one in singles(file.operations[name].input):
-            told += [f"`{how}` in `{name}`" for how in _actions(one) if how.split()[1] == token]
-            told += [f"the item that `{name}` puts"] if token in one.get("Item", {}) else []
+    for one in singles(file, file.of_kind("grant")):
+        told += [f"`{how}` in `{one.operation}`" for how in _actions(one) if how.split()[1] == token]
+        told += [f"the item that `{one.operation}` puts"] if token in one.item else []
     return [*dict.fromkeys(told), f"a worker knows it from `{file.token}`"] if told else []
 
 
 def _survives(file: Requests) -> list[str]:
     """How an item that comes to be again gets its token."""
     token, told = file.map.get("token", ""), []
-    for name in file.creates:
-        for one in singles(file.operations[name].input):
-            if begins := one.get("Item", {}).get(token):
-                value = str(next(iter(begins.values())))
-                kept = any("." in name for name in names_in(value))
-                told.append(f"`{value}` in `{name}`: " + ("another item keeps it" if kept else "it begins again"))
+    for one in singles(file, file.creates):
+        if begins := one.item.get(token):
+            value = str(next(iter(begins.values())))
+            kept = any("." in name for name in names_in(value))
+            told.append(f"`{value}` in `{one.operation}`: " + ("another item keeps it" if kept else "it begins again"))
     return told
 
 
 def _enforces(file: Requests) -> list[str]:
-    told = _parts(file, lambda one, part: _uses(one, part, "token"))
-    bare = [
-        name for name, one in file.operations.items()
-        if one.kind not in ("grant", READ) and name not in file.creates
-        and not any(_uses(single, _condition(single), "token") for single in singles(one.input))
-    ]  # fmt: skip
+    told = _parts(file, lambda one, part: "token" in names_in(one.compared(part)))
+    fenced = {one.operation for one in singles(file) if "token" in names_in(one.compared(one.condition))}
+    written = [name for name, one in file.operations.items() if one.kind not in ("grant", READ)]
+    bare = [name for name in written if name not in {*fenced, *file.creates}]
     return [*told, *([f"no token in the condition of {_listed(bare)}"] if bare else [])]
 
 
@@ -61,14 +55,12 @@ def _acquires(file: Requests) -> list[str]:
 
 def _final(file: Requests) -> list[str]:
     looked = {file.map[column] for column in ("status", "terminal_version") if column in file.map}
-    parts = _parts(
-        file, lambda one, part: bool(looked & expression.attributes(part, one.get("ExpressionAttributeNames", {})))
-    )
+    parts = _parts(file, lambda one, part: bool(looked & one.looked_at(part)))
     return [f"final: {', '.join(file.terminal)}", *parts] if file.terminal else []
 
 
 def _operation(file: Requests) -> list[str]:
-    return _parts(file, lambda one, part: _uses(one, part, "operation"))
+    return _parts(file, lambda one, part: "operation" in names_in(one.compared(part)))
 
 
 CARD: tuple[tuple[str, str, Callable[[Requests], list[str]] | None], ...] = (  # name, hint, what fills it in
@@ -84,36 +76,24 @@ CARD: tuple[tuple[str, str, Callable[[Requests], list[str]] | None], ...] = (  #
 )  # fmt: skip
 
 
-def _condition(one: Single) -> str:
-    return str(one.get("ConditionExpression", ""))
-
-
-def _uses(one: Single, part: str, what: str) -> bool:
-    """Whether this part of a condition compares with the placeholder."""
-    values = one.get("ExpressionAttributeValues", {})
-    return any(what in names_in(values[name]) for name in expression.placeholders(part) if name in values)
-
-
 def _parts(file: Requests, wanted: Callable[[Single, str], bool], of: Iterable[str] | None = None) -> list[str]:
     """Each part of a condition that is wanted, once, with those of the operations that have it."""
     found: dict[str, dict[str, None]] = {}
-    for name in file.operations if of is None else of:
-        for one in singles(file.operations[name].input):
-            for part in expression.conjuncts(_condition(one)) if _condition(one) else ():
-                if wanted(one, part):
-                    found.setdefault(_spelled(one, part), {})[name] = None
+    for one in singles(file, of):
+        for part in one.parts:
+            if wanted(one, part):
+                found.setdefault(_spelled(one, part), {})[one.operation] = None
     return [f"`{part}` in {_listed(names)}" for part, names in found.items()]
 
 
 def _spelled(one: Single, text: str) -> str:
     """The text with its `#names` written out."""
-    names = one.get("ExpressionAttributeNames", {})
-    return re.sub(r"#\w+", lambda match: str(names.get(match[0], match[0])), text)
+    return re.sub(r"#\w+", lambda match: one.names.get(match[0], match[0]), text)
 
 
 def _actions(one: Single) -> list[str]:
     """The actions of an update, each with its section: `ADD fencingToken :one`."""
-    sections = _SECTION.split(_spelled(one, one.get("UpdateExpression", "")))[1:]
+    sections = _SECTION.split(_spelled(one, one.update))[1:]
     return [
         f"{word} {action.strip()}"
         for word, text in zip(sections[::2], sections[1::2], strict=True)

@@ -23,7 +23,7 @@ def placeholders(expression: str) -> set[str]:
 
 
 def conjuncts(condition: str) -> tuple[str, ...]:
-    """The parts of a condition that its outermost ANDs join, in their order; one part where there is none."""
+    """The parts of a condition that its outermost ANDs join, in their order; none of an empty one."""
     parts, depth, begin, between = [], 0, 0, False
     for match in re.finditer(r"[()]|\b(?:AND|OR|BETWEEN)\b", condition, re.IGNORECASE):
         word = match[0].upper()
@@ -40,7 +40,7 @@ def conjuncts(condition: str) -> tuple[str, ...]:
         else:
             parts.append(condition[begin : match.start()].strip())
             begin = match.end()
-    return (*parts, condition[begin:].strip())
+    return (*parts, condition[begin:].strip()) if condition else ()
 
 
 def fails(condition: str, names: Mapping[str, str], values: Mapping[str, Any], item: Mapping[str, Any]) -> bool:

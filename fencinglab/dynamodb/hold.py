@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from fencinglab.dynamodb import requests
-from fencinglab.dynamodb.requests import Item, Place, Request, Requests, places
-from fencinglab.dynamodb.sending import Answer, parts, read, send, why
+from fencinglab.dynamodb.placeholders import Unbound
+from fencinglab.dynamodb.requests import Item, Place, Request, Requests, places, singles_sent
+from fencinglab.dynamodb.sending import Answer, read, send, why
 
 
 class Sent(NamedTuple):
@@ -159,16 +160,16 @@ class Hold:
             self.known |= requests.learned(told.name, told.item)
             try:
                 self.token = requests.token(self.file, self.known)
-            except requests.Unbound:
+            except Unbound:
                 return told
         return told._replace(token=self.token) if told.ok and told.name in self.file.of_kind("grant") else told
 
     def _lying(self, request: Request) -> dict[int, Item]:
-        """The items that a request touches, by its parts, empty where there is none; nothing where none can be read."""
+        """The items of its single requests by number, empty where there is none; nothing where none can be read."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            found = read(self.client, [part.place for part in parts(self.file, request)])
+            found = read(self.client, [single.place for single in singles_sent(self.file, request)])
         except (BotoCoreError, ClientError):
             return {}
         return {number: json.loads(item or "{}") for number, item in enumerate(found)}

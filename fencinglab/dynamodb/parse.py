@@ -13,20 +13,8 @@ from functools import cache
 from typing import Any
 
 from fencinglab.dynamodb import expression
-from fencinglab.dynamodb.requests import (
-    ACTIONS,
-    BOUND,
-    FILE,
-    READ,
-    Claims,
-    Item,
-    Operation,
-    Requests,
-    Use,
-    names_in,
-    singles,
-    typed,
-)  # fmt: skip
+from fencinglab.dynamodb.placeholders import BOUND, names_in, typed
+from fencinglab.dynamodb.requests import ACTIONS, FILE, READ, Claims, Item, Operation, Requests, Use, entries
 from fencinglab.errors import InputError, nearest
 from fencinglab.history import KINDS
 
@@ -137,7 +125,7 @@ def _operation(operation: str, raw: Any, tables: tuple[dict[str, Any], ...], nam
     made = Operation(operation, kind, action, request, {n: typed(v) for n, v in expects.items()})
     if fault := _shape("".join(part.capitalize() for part in action.split("-")), request):
         raise InputError(f"{name}: {where}: {fault}")
-    for given in singles(request):
+    for _, given in entries(request):
         _single(f"{name}: {where}", given)
         key = given.get("Key", given.get("Item", {}))
         _key_attributes(given["TableName"], tables, name, where, key)

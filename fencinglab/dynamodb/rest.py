@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fencinglab.dynamodb.parse import NEEDED, kind_of, listed
-from fencinglab.dynamodb.requests import ACTIONS, Requests, Use, places, places_of
+from fencinglab.dynamodb.requests import ACTIONS, Requests, Use, places, singles
 from fencinglab.errors import InputError
 
 Raw = dict[str, Any]  # a file as JSON says it
@@ -49,8 +49,8 @@ def completed(raw: Raw, rest: Raw, name: str, of: str) -> Raw:
 def told(file: Requests, own: Raw, rest: Requests) -> Requests:
     """The completed file with what was taken from `rest`; an operation of `own` on an item of its own is refused."""
     known = {*places(rest._replace(name=file.name)), *places(file._replace(operations={}))}
-    for name in own.get("operations", {}):
-        for place in {*places_of(file, file.operations[name])} - known:
+    for name, place in ((one.operation, one.place) for one in singles(file, own.get("operations", {}))):
+        if place not in known:
             item = place.key if place.table == rest.tables[0]["TableName"] else f"{place.table} {place.key}"
             raise InputError(
                 f"{file.name}: operation `{name}` is about the item {item}, which {rest.name} does not know; "

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from fencinglab.dynamodb import expression
 from fencinglab.dynamodb.mock import Mock
+from fencinglab.dynamodb.placeholders import Bindings, names_in
 from fencinglab.dynamodb.requests import (
     ACTIONS,
-    Bindings,
     Item,
     Items,
     Operation,
@@ -25,11 +24,12 @@ from fencinglab.dynamodb.requests import (
     Requests,
     begin,
     bind,
+    each,
+    entries,
     frozen,
     key_of,
-    names_in,
     places,
-    singles,
+    singles_sent,
 )
 from fencinglab.errors import InputError
 
@@ -62,15 +62,6 @@ class Step(NamedTuple):
     reply: str | None  # the attributes of the reply, frozen
 
 
-class Part(NamedTuple):
-    """One single request of an operation, as it is sent: of a transaction there are several."""
-
-    place: Place
-    condition: str
-    names: dict[str, str]
-    values: dict[str, Any]
-
-
 def send(client: Any, file: Requests, request: Request, bindings: Bindings) -> Answer:
     """Send one request and say what came of it; InputError where the receiver cannot be used at all."""
     from botocore.exceptions import BotoCoreError, ClientError
@@ -91,8 +82,7 @@ def step(client: Any, file: Requests, items: Items, operation: str, bindings: Bi
     """
     where = places(file, bindings)
     request = bind(file, operation, bindings)
-    sent = parts(file, request)
-    touched = [part.place for part in sent]
+    touched = [single.place for single in singles_sent(file, request)]
     lying = {place: item for place, item in zip(where, items, strict=True) if place in touched}
     for place, item in lying.items():
         if item is None:
@@ -102,7 +92,7 @@ def step(client: Any, file: Requests, items: Items, operation: str, bindings: Bi
     answer = send(client, file, request, bindings)
     reason = answer.reason
     if answer.decision == "rejected":  # by what is known to lie there, also where the receiver does not say
-        stored = {number: json.loads(lying[part.place] or "{}") for number, part in enumerate(sent)}
+        stored = {number: json.loads(lying[place] or "{}") for number, place in enumerate(touched)}
         reason = why(file, request, bindings, stored)
     now = dict(zip(lying, read(client, tuple(lying)), strict=True))
     reply = None if answer.reply is None else frozen(answer.reply)
@@ -116,25 +106,12 @@ def read(client: Any, where: Sequence[Place]) -> Items:
     return tuple(None if item is None else frozen(item) for item in found)
 
 
-def parts(file: Requests, request: Request) -> list[Part]:
-    """The single requests that are sent, with the condition of each."""
-    return [
-        Part(
-            Place(one["TableName"], frozen(key_of(file, one["TableName"], one.get("Key") or one["Item"]))),
-            one.get("ConditionExpression", ""), one.get("ExpressionAttributeNames", {}),
-            one.get("ExpressionAttributeValues", {}),
-        )
-        for one in singles(request.input)
-    ]  # fmt: skip
-
-
 def changed(file: Requests, request: Request) -> str:
     """The key of the item that a request changes: its values, `|` between.
 
     Of a transaction that is the first that keeps the id of the operation, else the first.
     """
-    entries = request.input.get("TransactItems") or [{"": request.input}]
-    changes = [one for entry in entries for what, one in entry.items() if what != "ConditionCheck"]
+    changes = [one for what, one in entries(request.input) if what != "ConditionCheck"]
     kept = file.map.get("operation")
     one = next((one for one in changes if kept and kept in json.dumps(one)), changes[0])
     key = key_of(file, one["TableName"], one.get("Key") or one["Item"])
@@ -144,18 +121,16 @@ def changed(file: Requests, request: Request) -> str:
 def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[int, Item]) -> str:
     """Why the conditions failed: by the attributes of those parts of a condition that the stored item does not meet.
 
-    `stored` are the items (empty: there is none) of the request's parts, by their number; an operation other than a
-    transaction has the part 0. The first of terminal, held, not_held (acquiring) or duplicate, newer_token, not_held,
+    `stored` are the items (empty: there is none) of its single requests, by their number; an operation other than a
+    transaction has the number 0. The first of terminal, held, not_held (acquiring) or duplicate, newer_token, not_held,
     terminal, expired (otherwise); `condition` where none of these explains it.
     """
     grant = file.operations[request.operation].kind == "grant"
     found: set[str] = set()
-    for number, part in enumerate(parts(file, request)):
-        item = stored.get(number)
-        for condition in expression.conjuncts(part.condition) if part.condition and item is not None else ():
-            if expression.fails(condition, part.names, part.values, item or {}):
-                looked_at = expression.attributes(condition, part.names)
-                found |= {*_causes(file, bindings, item or {}, looked_at, grant)}
+    for number, single in enumerate(singles_sent(file, request)):
+        if (item := stored.get(number)) is not None:
+            for part in single.unmet(item):
+                found |= {*_causes(file, bindings, item, single.looked_at(part), grant)}
     order = (
         ("terminal", "held", "not_held") if grant else ("duplicate", "newer_token", "not_held", "terminal", "expired")
     )
@@ -163,14 +138,11 @@ def why(file: Requests, request: Request, bindings: Bindings, stored: Mapping[in
 
 
 def unmet(file: Requests, operation: str, items: Items, text: str) -> set[str]:
-    """The conditions of the operation, sent as this text, that these items of the file do not meet."""
+    """The parts of its conditions that the operation, sent as this text, finds unmet by these items of the file."""
     lying = dict(zip(places(file), items, strict=True))
     request = Request(operation, file.operations[operation].action, text)
     return {
-        condition
-        for part in parts(file, request)
-        for condition in (expression.conjuncts(part.condition) if part.condition else ())
-        if expression.fails(condition, part.names, part.values, json.loads(lying[part.place] or "{}"))
+        part for single in singles_sent(file, request) for part in single.unmet(json.loads(lying[single.place] or "{}"))
     }
 
 
@@ -266,12 +238,7 @@ def _willing(file: Requests, operation: Operation) -> Operation:
         condition = one.get("ConditionExpression", f"attribute_exists({key})")
         return one | {"ConditionExpression": f"attribute_exists({key}) OR attribute_not_exists({key}) OR ({condition})"}
 
-    given = operation.input
-    if "TransactItems" in given:
-        return operation._replace(
-            input=given | {"TransactItems": [{k: true(one) for k, one in e.items()} for e in given["TransactItems"]]}
-        )
-    return operation if operation.action == "get-item" else operation._replace(input=true(given))
+    return operation if operation.action == "get-item" else operation._replace(input=each(operation.input, true))
 
 
 def _any(file: Requests, known: Bindings) -> dict[str, Any]:

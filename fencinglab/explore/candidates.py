@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.expression import conjuncts
+from fencinglab.dynamodb.placeholders import Unbound
 from fencinglab.dynamodb.requests import READ, Item, Operation, Place, Requests, singles
 from fencinglab.explore.team import Team
 
@@ -108,7 +109,7 @@ def _token_known(team: Team) -> bool:
         if sent.decision == "accepted" and sent.reply is not None:
             try:
                 files.token(team.file, files.learned(operation, json.loads(sent.reply)))
-            except files.Unbound:
+            except Unbound:
                 continue
             return True
     return False
@@ -116,16 +117,15 @@ def _token_known(team: Team) -> bool:
 
 def _unused(file: Requests, operation: Operation) -> Iterator[Candidate]:
     """By the set to which the operation adds its id, else by the attribute in which it stores it."""
-    for place, single in zip(files.places_of(file, operation), singles(operation.input), strict=True):
-        values, names = single.get("ExpressionAttributeValues", {}), single.get("ExpressionAttributeNames", {})
+    for single in singles(file, [operation.name]):
         for form, given, between in (
             ("NOT contains({}, $operation)", {"SS": ["$operation"]}, r"\s+"),
             ("{} <> $operation", {"S": "$operation"}, r"\s*=\s*"),
         ):
-            own = "|".join(re.escape(name) for name, value in values.items() if value == given)
-            found = re.search(rf"([#\w]+){between}(?:{own})\b", single.get("UpdateExpression", "")) if own else None
-            if found:
-                yield Candidate("operation unused", operation.name, place, names.get(found[1], found[1]), form)
+            own = "|".join(re.escape(name) for name, value in single.values.items() if value == given)
+            if own and (found := re.search(rf"([#\w]+){between}(?:{own})\b", single.update)):
+                attribute = single.names.get(found[1], found[1])
+                yield Candidate("operation unused", operation.name, single.place, attribute, form)
                 return
 
 
@@ -140,8 +140,8 @@ def _there(file: Requests, one: Candidate) -> bool:
 
 def _added(file: Requests, operation: Operation, one: Candidate) -> Operation:
     """The operation with the condition, in a transaction where it asks an item that the operation does not touch."""
-    where, given = files.places_of(file, operation), operation.input
-    if one.place not in where:
+    given = operation.input
+    if one.place not in {files.place_of(file, single) for _, single in files.entries(given)}:
         check = {
             "TableName": one.place.table,
             "Key": _key(file, one.place),
@@ -151,22 +151,16 @@ def _added(file: Requests, operation: Operation, one: Candidate) -> Operation:
         alone = {name: value for name, value in given.items() if name != "ReturnValues"}
         others = given.get("TransactItems") or [{_ENTRIES[operation.action]: alone}]
         return operation._replace(action="transact-write-items", input={"TransactItems": [entry, *others]})
-    if "TransactItems" not in given:
-        return operation._replace(input=_with(given, file, one))
-    entries = [
-        {kind: _with(single, file, one) if place == one.place else single for kind, single in entry.items()}
-        for place, entry in zip(where, given["TransactItems"], strict=True)
-    ]
-    return operation._replace(input={**given, "TransactItems": entries})
+
+    def asking(single: dict[str, Any]) -> dict[str, Any]:
+        return _with(single, file, one) if files.place_of(file, single) == one.place else single
+
+    return operation._replace(input=files.each(given, asking))
 
 
 def _key(file: Requests, place: Place) -> Item:
     """The key of the item as the file writes it."""
-    for one in file.operations.values():
-        for there, single in zip(files.places_of(file, one), singles(one.input), strict=True):
-            if there == place:
-                return files.key_of(file, place.table, single.get("Key") or single["Item"])
-    return dict(json.loads(place.key))
+    return next((single.key for single in singles(file) if single.place == place), json.loads(place.key))
 
 
 def _with(single: dict[str, Any], file: Requests, one: Candidate) -> dict[str, Any]:
@@ -179,7 +173,7 @@ def _with(single: dict[str, Any], file: Requests, one: Candidate) -> dict[str, A
         text = file.terminal[int(number)] if number.isdecimal() else f"${placeholder}"
         form = re.sub(rf"\${placeholder}\b", _value(values, placeholder, {one.tag: text}), form)
     condition = single.get("ConditionExpression", "")
-    parts = conjuncts(condition) if condition else ()
+    parts = conjuncts(condition)
     if form in parts:
         return single
     if len(parts) == 1 and re.search(r"\bOR\b", condition, re.IGNORECASE):

@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from fencinglab.dynamodb import requests as files
-from fencinglab.dynamodb.expression import attributes, conjuncts, placeholders
-from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, singles
+from fencinglab.dynamodb.expression import conjuncts, placeholders
+from fencinglab.dynamodb.placeholders import names_in
+from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, each, singles
 
 _VALUE = re.compile(r"if_not_exists\s*\(\s*([#\w]+)")
 _COLUMNS = ("token", "holder", "expires_at", "status", "terminal_version", "alert")  # what an invariant asks for
@@ -32,12 +33,12 @@ class Standing:
     def used(self) -> frozenset[str]:
         """The attributes of replies that a later request, a token or an expectation names."""
         every = [[one.input, one.expects] for one in self.file.operations.values()]
-        return frozenset(name for name in files.names_in([every, self.file.token or ""]) if "." in name)
+        return frozenset(name for name in names_in([every, self.file.token or ""]) if "." in name)
 
     @cached_property
     def token_from(self) -> str:
         """The operation whose reply tells the token, where it is not that of the grant."""
-        found = next(iter(files.names_in(self.file.token or "")), "")
+        found = next(iter(names_in(self.file.token or "")), "")
         return found.partition(".")[0]
 
     @cached_property
@@ -45,13 +46,9 @@ class Standing:
         """The attributes that a condition, an update's value, a later request or a mapped column looks at."""
         looked = {name.partition(".")[2] for name in self.used}
         looked |= {self.file.map[column] for column in _COLUMNS if column in self.file.map}
-        for operation in self.file.operations.values():
-            for one in singles(operation.input):
-                names = one.get("ExpressionAttributeNames", {})
-                condition, update = one.get("ConditionExpression", ""), one.get("UpdateExpression", "")
-                words = re.findall(r"(?<![:\w])[#A-Za-z_]\w*", condition)
-                words += re.findall(r"=\s*\(?\s*([#A-Za-z_]\w*)", update) + _VALUE.findall(update)
-                looked |= {names.get(word, word) for word in words}
+        for one in singles(self.file):
+            words = re.findall(r"=\s*\(?\s*([#A-Za-z_]\w*)", one.update) + _VALUE.findall(one.update)
+            looked |= one.looked_at(one.condition) | {one.names.get(word, word) for word in words}
         for table in self.file.tables:
             looked |= {part["AttributeName"] for part in table["KeySchema"]}
         return frozenset(looked)
@@ -96,11 +93,11 @@ class Standing:
 
 
 def without(given: dict[str, Any], condition: str) -> dict[str, Any]:
-    """The input without that part of its condition, and without the values that only it used."""
-    if "TransactItems" in given:
-        return given | {
-            "TransactItems": [{k: without(one, condition) for k, one in e.items()} for e in given["TransactItems"]]
-        }
+    """The input without that part of its conditions, and without the values that only it used."""
+    return each(given, lambda one: _without(one, condition))
+
+
+def _without(given: dict[str, Any], condition: str) -> dict[str, Any]:
     if condition not in conjuncts(given.get("ConditionExpression", "")):
         return given
     rest = [part for part in conjuncts(given["ConditionExpression"]) if part != condition]
@@ -125,8 +122,8 @@ def _unfenced(file: Requests, one: Operation) -> Operation:
         return one
     asked = {file.map[column] for column in ("token", "holder", "written_token") if column in file.map}
     given = one.input
-    for single in singles(one.input):
-        for condition in conjuncts(single.get("ConditionExpression", "")):
-            if attributes(condition, single.get("ExpressionAttributeNames", {})) & asked:
-                given = without(given, condition)
+    for single in singles(file, [one.name]):
+        for part in single.parts:
+            if single.looked_at(part) & asked:
+                given = without(given, part)
     return one._replace(input=given)

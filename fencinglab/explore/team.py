@@ -15,6 +15,7 @@ from typing import Any
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.parse import NO_ACQUIRE
+from fencinglab.dynamodb.placeholders import Unbound, names_in
 from fencinglab.dynamodb.requests import READ, Items, Requests
 from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.errors import InputError, UsageError
@@ -111,7 +112,7 @@ class Team:
     def needs(self, operation: str) -> set[str]:
         """What a worker must have learned from replies before it can send the operation."""
         one = self.file.operations[operation]
-        return {name for name in files.names_in([one.input, one.expects]) if "." in name or name == "token"}
+        return {name for name in names_in([one.input, one.expects]) if "." in name or name == "token"}
 
     def decision(self, items: Items, message: Message) -> str:
         """What the receiver would make of a request that a worker has sent."""
@@ -344,5 +345,5 @@ class Team:
     def _token(self, bindings: dict[str, Any]) -> int | None:
         try:
             return files.token(self.file, bindings)
-        except files.Unbound:
+        except Unbound:
             return None

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from fencinglab.dynamodb.expression import conjuncts
-from fencinglab.dynamodb.requests import Items, names_in, singles
+from fencinglab.dynamodb.placeholders import names_in
+from fencinglab.dynamodb.requests import Items, singles
 from fencinglab.dynamodb.sending import unmet
 from fencinglab.explore.invariants import INVARIANTS, Past, observe
 from fencinglab.explore.search import Answer, Run, Verdict, explore
@@ -170,14 +170,9 @@ def never(team: Team) -> dict[str, list[str]]:
 
 
 def conditions(team: Team) -> list[tuple[str, str]]:
-    """Every operation of the program that has conditions, with each of them, in the order of the file."""
-    return [
-        (use.operation, condition)
-        for use in team.program
-        for single in singles(team.file.operations[use.operation].input)
-        if single.get("ConditionExpression")
-        for condition in conjuncts(single["ConditionExpression"])
-    ]
+    """Every operation of the program that has conditions, with each of them, in the order of the program."""
+    used = singles(team.file, [use.operation for use in team.program])
+    return [(single.operation, part) for single in used for part in single.parts]
 
 
 def needed(team: Team, answer: Answer, most: int, progress: Callable[[str], None] = lambda _: None) -> Sequence[Needed]:

@@ -10,6 +10,7 @@ from fencinglab.dynamodb.expression import attributes, conjuncts, fails, placeho
 @pytest.mark.parametrize(
     ("condition", "parts"),
     [
+        ("", []),
         ("a = :a", ["a = :a"]),
         ("a = :a AND b = :b", ["a = :a", "b = :b"]),
         ("a = :a and (b = :b AND c = :c)", ["a = :a", "(b = :b AND c = :c)"]),

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from fencinglab.dynamodb import requests, shelf
 from fencinglab.dynamodb.parse import parse
-from fencinglab.dynamodb.requests import Unbound, bind, expected, frozen, learned, names_in, token, typed
+from fencinglab.dynamodb.placeholders import Unbound, names_in, typed
+from fencinglab.dynamodb.requests import bind, expected, frozen, learned, singles, singles_sent, token
 
 FILE = shelf.find("request-status")
 KNOWN = {"worker": "A", "token": 41, "now": 1000, "operation": "A/1", "value": "hash"}
@@ -116,6 +117,23 @@ def test_typed_leaves_typed():
     """A typed value stays; a map with one attribute that is named as no type is a map."""
     assert typed({"N": "1"}) == {"N": "1"}
     assert typed({"n": 1}) == {"M": {"n": {"N": "1"}}}
+
+
+@pytest.mark.parametrize("name", shelf.names())
+def test_single_requests(name):
+    """Written or sent, an operation has the same single requests, and all parts of a condition together are the condition."""
+    file = shelf.find(name)
+    for operation, one in file.operations.items():
+        replies = {name: {"N": "1"} for name in names_in(one.input) if "." in name}
+        request = bind(file, operation, KNOWN | replies)
+        written, sent = singles(file, [operation]), singles_sent(file, request)
+
+        assert [s._replace(key={}, item={}, values={}) for s in written] == [
+            s._replace(key={}, item={}, values={}) for s in sent
+        ]
+        assert [frozen(s.key) for s in sent] == [s.place.key for s in written]
+        assert len(sent) == request.text.count('"TableName"')
+        assert [" AND ".join(s.parts) for s in sent] == [s.condition for s in sent]
 
 
 def test_conditions_are_listed():

@@ -10,6 +10,7 @@ import pytest
 
 from fencinglab.dynamodb import requests, shelf
 from fencinglab.dynamodb.mock import Mock, client
+from fencinglab.dynamodb.placeholders import Unbound
 from fencinglab.dynamodb.requests import begin, places
 from fencinglab.dynamodb.sending import read, refused, step, tables
 from fencinglab.errors import InputError
@@ -28,7 +29,7 @@ def bindings(file, name, number, replies):
     known = {"worker": "A", "now": 1000 + number, "operation": f"A/{name}", "value": "hash-1", **replies}
     try:
         return known | {"token": requests.token(file, known)}
-    except requests.Unbound:
+    except Unbound:
         return known
 
 
@@ -84,7 +85,7 @@ def test_the_aws_cli_runs_it_unchanged(name, monkeypatch, capsys):
                 known = bindings(file, operation, number, replies)
                 try:
                     request = requests.bind(file, operation, known)
-                except requests.Unbound:
+                except Unbound:
                     continue
                 made = step(ours, file, items, operation, known)
                 items = made.items

@@ -15,7 +15,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from fencinglab.model.fix import FIXES, PROPOSED
+from fencinglab.model.fix import FIXES
+from fencinglab.model.matrix import proposals
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "notebooks" / "page.html.j2"
@@ -356,7 +357,7 @@ def test_proposed_fixes_improve_and_are_exposed(run):
     _, notebook = run("02_tokens_and_acceptance", False)
     rows = table(notebook, "improved_by", "exposed_by")
 
-    assert tuple(row["fix"] for row in rows) == PROPOSED
+    assert [row["fix"] for row in rows] == [proposal.fix for proposal in proposals()]
     assert all(row["without"] and row["still"] and row["improved_by"] != row["exposed_by"] for row in rows)
 
 

@@ -56,7 +56,7 @@ MUTATIONS = ("write", "finish", "schedule", "retry", "alert")  # what the receiv
 WORD = r"\w[\w./:-]*"
 _SLOTS = {
     **dict.fromkeys(("worker", "lease", "resource", "value", "reason", "key"), WORD),
-    "kind": "finish|schedule|retry|alert",
+    "kind": "|".join(MUTATIONS[1:]),  # a write needs no word
     "number": r"[0-9]{1,37}",
     "lost": "reply lost",
 }

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from fencinglab.model.event import MUTATIONS
 from fencinglab.model.render import content, orphans
 from fencinglab.model.replay import Run
-from fencinglab.model.world import Decision
 
 _ENDS = {
     "value": "value", "content": "content", "status": "status", "reason": "reason", "next_poll": "next poll",
@@ -72,9 +71,6 @@ def old_token_first(run: Run) -> str:
             older = token is not None and current is not None and token < current
             if older and newest <= decision.grant < decision.newest:
                 return str(decision.row["decision"])
-            newest = _raised(newest, decision)
+            if decision.row["decision"] == "accepted":
+                newest = max(newest, decision.grant)
     return ""
-
-
-def _raised(newest: int, decision: Decision) -> int:
-    return max(newest, decision.grant) if decision.row["decision"] == "accepted" else newest

@@ -182,7 +182,6 @@ FIXES = {
         ),
     )
 }  # fmt: skip
-PROPOSED = ("longer-lease", "renewed-often", "client-check", "fenced")  # the four of the reconstruction article
 
 
 def named(name: str) -> Fix:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from fencinglab.model.event import MUTATIONS
 from fencinglab.model.replay import Run, Step
+from fencinglab.model.rows import ASKED
 from fencinglab.model.world import Decision
 
-# name -> (class, what happened); the classes are those of the audit's rules
-HARMS = {
+CLASSES = ("unsafe", "window", "cost")  # those of the audit's rules that an order of events can break; the worst first
+HARMS = {  # name -> (class, what happened)
     "order": ("unsafe", "an older holder's write was accepted after a newer holder's"),
     "ownership": ("unsafe", "a write was accepted after a newer grant"),
     "terminal": ("unsafe", "it was finished more than once"),
@@ -39,7 +40,7 @@ class Harm(NamedTuple):
 
     @property
     def group(self) -> str:
-        """unsafe, window or cost."""
+        """One of CLASSES."""
         return HARMS[self.name][0]
 
     @property
@@ -115,7 +116,7 @@ def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
         if kind == "ttl_delete":
             life = _Life()
         accepted = row["decision"] == "accepted"
-        if accepted and kind in ("grant", "renew", "release"):
+        if accepted and kind in ASKED:
             if kind == "grant" and any(until > row["at"] for until in running.values()):
                 found["overlap"].append(line)
             running |= {row["lease"]: row["after_expires_at"] or row["at"]}
@@ -157,9 +158,10 @@ def _remember(decision: Decision, accepted: bool, line: int, life: _Life) -> Non
         life.tried[kind] = max(life.tried[kind], tried)
         if accepted:
             life.last[kind] = decision.grant
-    if accepted and decision.row["outcome"] == "unknown":
-        life.unheard.add(_named(decision))
-    life.newest = max(life.newest, decision.grant if accepted else 0)
+    if accepted:
+        life.newest = max(life.newest, decision.grant)
+        if decision.row["outcome"] == "unknown":
+            life.unheard.add(_named(decision))
 
 
 def _stale(decision: Decision) -> bool:

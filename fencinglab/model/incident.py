@@ -7,14 +7,14 @@ beside what was in place, and set next to that conclusion.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from fencinglab.model import shelf
 from fencinglab.model.event import Event
 from fencinglab.model.fix import FIXES, Fix, named
-from fencinglab.model.harm import harms
+from fencinglab.model.harm import CLASSES, harms
 from fencinglab.model.replay import replay
 from fencinglab.model.timeline import Timeline
 
@@ -32,7 +32,6 @@ RESULTS = {
     "does not prevent": "harm as bad is done",
     "idle": "there is no such harm in this model, with or without it",
 }
-_CLASSES = ("unsafe", "window", "cost")  # the worst first
 
 
 class Incident(NamedTuple):
@@ -101,7 +100,7 @@ def result(timeline: Timeline, fix: Fix) -> str:
     there = harms(replay(timeline, named(timeline.in_place or "unfenced")))
     if not there:
         return "idle"
-    as_bad = _CLASSES[: _CLASSES.index(there[0].group) + 1]
+    as_bad = CLASSES[: CLASSES.index(there[0].group) + 1]
     if _done(timeline, fix, as_bad):
         return "does not prevent"
     return "puts off" if _done(_later(timeline, fix), fix, as_bad) else "prevents"
@@ -112,9 +111,9 @@ def agree(result: str, judged: str) -> bool:
     return not judged or result in ("idle", "puts off") or (result == "prevents") == (judged == "helps")
 
 
-def _done(timeline: Timeline, fix: Fix, classes: Iterable[str]) -> bool:
+def _done(timeline: Timeline, fix: Fix, classes: Sequence[str]) -> bool:
     """Whether harm of these classes is done under the fix."""
-    return any(harm.group in {*classes} for harm in harms(replay(timeline, fix)))
+    return any(harm.group in classes for harm in harms(replay(timeline, fix)))
 
 
 def _later(timeline: Timeline, fix: Fix) -> Timeline:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fencinglab.model import shelf
-from fencinglab.model.fix import FIXES, PROPOSED
+from fencinglab.model.fix import FIXES
 from fencinglab.model.harm import Harm, unsafe
 from fencinglab.model.replay import replay
 from fencinglab.model.timeline import Timeline
@@ -32,8 +32,8 @@ class Proposal(NamedTuple):
     still: str  # the harm that is done there with the fix
 
 
-# fix -> (the timeline that shows best what it improves, the one that shows best what it leaves)
-_SHOWN = {
+# The four of the reconstruction article -> the timeline that shows best what it improves, and what it leaves.
+_PROPOSED = {
     "longer-lease": ("short-pause", "long-pause"),
     "renewed-often": ("long-work", "report-generation"),
     "client-check": ("report-generation", "pause-after-check"),
@@ -43,7 +43,7 @@ _SHOWN = {
 
 def proposals() -> tuple[Proposal, ...]:
     """The four proposed fixes of the reconstruction article, each on a timeline it improves and on one it does not."""
-    return tuple(_proposal(name, *_SHOWN[name]) for name in PROPOSED)
+    return tuple(_proposal(name, *shown) for name, shown in _PROPOSED.items())
 
 
 def _proposal(name: str, improved: str, exposed: str) -> Proposal:

@@ -48,9 +48,6 @@ class Job(NamedTuple):
         return self.held.value
 
 
-_NEW = Job()
-
-
 class Request(NamedTuple):
     """What a worker asks of a job."""
 
@@ -63,7 +60,7 @@ class Request(NamedTuple):
     reason: str = ""  # of a failure
 
 
-def decide(job: Job, request: Request, rules: Rules = RULES, length: int = LENGTH) -> tuple[Job, str, str]:
+def decide(job: Job, request: Request, rules: Rules = RULES) -> tuple[Job, str, str]:
     """The job afterwards, `accepted` or `rejected`, and the reason of a rejection, which leaves the job as it was.
 
     A completion is accepted from the worker whose lease runs, under the newest token, once; a store that also takes
@@ -77,7 +74,7 @@ def decide(job: Job, request: Request, rules: Rules = RULES, length: int = LENGT
     elif held.terminal_version and request.action != "release":
         reason = "terminal"
     else:
-        new = _leased(lease, request, length)
+        new = _leased(lease, request)
         lease, reason = new or lease, "" if new else _why_not(lease, request)
     if reason:
         return job, "rejected", reason
@@ -96,11 +93,11 @@ class Answer(NamedTuple):
     finished: int  # terminal transitions so far
 
 
-def answers(requests: Iterable[Request], job: Job = _NEW, rules: Rules = RULES) -> tuple[Answer, ...]:
-    """The answers to requests in their order, to a new job where none is given."""
-    told = []
+def answers(requests: Iterable[Request]) -> tuple[Answer, ...]:
+    """The answers to requests of a new job, in their order."""
+    job, told = Job(), []
     for request in requests:
-        job, decision, reason = decide(job, request, rules)
+        job, decision, reason = decide(job, request)
         asked, finished = f"{request.worker}: {request.action}", job.held.terminal_version
         told.append(Answer(asked, request.token, decision, reason, job.phase, job.artifact, finished))
     return tuple(told)
@@ -122,13 +119,13 @@ def _finish(request: Request) -> Mutation:
     )  # fmt: skip
 
 
-def _leased(lease: Lease, request: Request, length: int) -> Lease | None:
+def _leased(lease: Lease, request: Request) -> Lease | None:
     """The lease after it was asked for, renewed or released; None where that is refused."""
     if request.action == "acquire":
-        return authority.grant(lease, request.worker, request.now, length)
+        return authority.grant(lease, request.worker, request.now, LENGTH)
     token = request.token or 0  # 0 is never issued
     if request.action == "renew":
-        return authority.renew(lease, request.worker, token, request.now, length)
+        return authority.renew(lease, request.worker, token, request.now, LENGTH)
     return authority.release(lease, request.worker, token)
 
 
@@ -185,23 +182,21 @@ class Refusal(NamedTuple):
     times: int
 
 
-def end(run: Run, resource: str = "") -> End:
-    """What stands in the end of a run; of the only job where none is named."""
-    named = resource or run.timeline.resources[0]
-    held = run.final.get(named, _NEW.held)
-    of = held.value, content(run, named), held.status, held.reason, held.terminal_version
+def end(run: Run) -> End:
+    """What stands in the end of a run, which has one job."""
+    [job] = run.timeline.resources
+    held = run.final.get(job, Held())
+    of = held.value, content(run, job), held.status, held.reason, held.terminal_version
     return End(run.fix.name, *of, ", ".join(orphans(run)))
 
 
-def executions(run: Run, resource: str = "") -> tuple[Execution, ...]:
-    """Every execution of a job, in the order of its grants; of the only job where none is named."""
-    named = resource or run.timeline.resources[0]
-    decisions = [decision for decision in run.decisions if decision.row["resource"] == named]
-    grants = [d for d in decisions if d.row["kind"] == "grant" and d.row["decision"] == "accepted"]
+def executions(run: Run) -> tuple[Execution, ...]:
+    """Every execution of the one job of a run, in the order of its grants."""
+    grants = [d for d in run.decisions if d.row["kind"] == "grant" and d.row["decision"] == "accepted"]
     stored = {stored.grant: stored.key for stored in run.stored}
     made = []
     for grant in grants:
-        finishes = [d.row for d in decisions if d.row["kind"] == "finish" and d.grant == grant.grant]
+        finishes = [d.row for d in run.decisions if d.row["kind"] == "finish" and d.grant == grant.grant]
         reasons = [str(row["reason"]) for row in finishes if row["decision"] == "rejected"]
         completion = "accepted" if len(reasons) < len(finishes) else "rejected" if reasons else "none"
         token, worker, artifact = grant.row["token"], grant.row["writer"], stored.get(grant.grant, "")

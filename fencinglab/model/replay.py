@@ -99,7 +99,7 @@ def replay(timeline: Timeline, fix: Fix, *, then: Fix | None = None, after: int 
     world.fix = then or fix
     steps += tuple(_step(world, event) for event in timeline.events[after:])
     final, effects, stored = dict(world.held), tuple(world.effects), tuple(world.stored)
-    flying = sum(f.state == "on its way" and f.mutation is not None for fs in world.flights.values() for f in fs)
+    flying = sum(flight.state == "on its way" for copies in world.flights.values() for flight in copies)
     afterwards = tuple(_step(world, event) for event in timeline.afterwards)
     return Run(timeline, fix, steps, afterwards, final, effects, flying, stored)
 

@@ -14,6 +14,7 @@ from fencinglab.model.lease import Lease
 from fencinglab.model.receiver import Held
 
 BASE = datetime(2026, 3, 2, 9)  # second 0, UTC
+ASKED = ("grant", "renew", "release")  # the kinds of row that the authority decides, and no receiver
 
 Row = dict[str, Any]
 State = tuple[Lease | None, Held | None]  # of the lease once it was granted, of the resource where it exists

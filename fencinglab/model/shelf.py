@@ -16,12 +16,12 @@ LONGEST = 100_000  # bytes of a file
 
 def names() -> tuple[str, ...]:
     """The timelines that come with the package, by name in alphabetical order."""
-    return tuple(sorted(path.name.removesuffix(ENDING) for path in FOLDER.glob(f"*{ENDING}")))
+    return tuple(sorted(path.stem for path in FOLDER.glob(f"*{ENDING}")))
 
 
 def incidents() -> tuple[str, ...]:
     """The incidents that come with the package, by name (`C07-leader-not-told`) in order of their numbers."""
-    return tuple(sorted(path.name.removesuffix(ENDING) for path in INCIDENTS.glob(f"*{ENDING}")))
+    return tuple(sorted(path.stem for path in INCIDENTS.glob(f"*{ENDING}")))
 
 
 def find(wanted: str, beside: Path | None = None) -> Timeline:

@@ -140,7 +140,10 @@ def _event(text: str, number: int, place: str) -> Event:
 
 
 def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: list[Event], file: str) -> Timeline:
-    if lacking := [key for key in _REQUIRED if not header.get(key, (0, ""))[1]]:
+    def said(key: str) -> str:
+        return header.get(key, (0, ""))[1]
+
+    if lacking := [key for key in _REQUIRED if not said(key)]:
         keys, lines = (", ".join(f"`{word}`" for word in words) for words in (lacking, map(_REQUIRED.get, lacking)))
         such = "a line such as" if len(lacking) == 1 else "lines such as"
         raise InputError(f"{file}: the header says no {keys}; add {such} {lines}")
@@ -149,9 +152,7 @@ def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: lis
         return f"{file}:{header[key][0]}"
 
     def names(key: str) -> tuple[str, ...]:
-        listed = [name.strip() for name in header.get(key, (0, ""))[1].split(",")]
-        if listed == [""]:
-            return ()
+        listed = [name.strip() for name in said(key).split(",")] if said(key) else []
         for name in listed:
             if not re.fullmatch(WORD, name):
                 raise InputError(f"{place(key)}: `{name}` is no name; letters, digits and - . _ / : make one")
@@ -160,11 +161,9 @@ def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: lis
         return tuple(listed)
 
     def whole(key: str, pattern: str) -> int:
-        found = re.fullmatch(pattern, header[key][1])
+        found = re.fullmatch(pattern, said(key))
         if not found or not int(found[1]):
-            raise InputError(
-                f"{place(key)}: `{key}: {header[key][1]}` is no whole number above 0; write `{_REQUIRED[key]}`"
-            )
+            raise InputError(f"{place(key)}: `{key}: {said(key)}` is no whole number above 0; write `{_REQUIRED[key]}`")
         return int(found[1])
 
     for key in ("fixes", "in place"):
@@ -177,7 +176,7 @@ def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: lis
         raise InputError(f"{place('in place')}: one fix was in place; name it, or leave the line out")
     timeline = Timeline(
         name=PurePath(file).name.removesuffix(".timeline"),
-        title=header["title"][1],
+        title=said("title"),
         workers=names("workers"),
         resources=names("resources"),
         first_token=whole("first token", r"([0-9]{1,37})"),
@@ -187,10 +186,10 @@ def _checked(header: dict[str, tuple[int, str]], events: list[Event], tried: lis
         leases=names("leases"),
         fixes=names("fixes"),
         also=names("also"),
-        shows=header.get("shows", (0, ""))[1],
-        in_place=next(iter(names("in place")), ""),
+        shows=said("shows"),
+        in_place=said("in place"),
         sources=names("source"),
-        assumed=header.get("assumed", (0, ""))[1],
+        assumed=said("assumed"),
     )
     if not events:
         raise InputError(f"{file}: there are no events; nearest legal event: `{timeline.workers[0]} acquires`")

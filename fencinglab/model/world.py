@@ -62,13 +62,13 @@ class Worker:
 
 @dataclass
 class Flight:
-    """A mutation from sender to receiver; `mutation` is None where the fix kept its sender from sending it."""
+    """A mutation from sender to receiver."""
 
     resource: str
     lease: str
     grant: int
     sent_at: int
-    mutation: Mutation | None = None
+    mutation: Mutation
     state: str = "on its way"  # then arrived or lost
     checked: str | None = None  # the reason that a separate check gave; empty = none
 

@@ -25,28 +25,29 @@ def read(world: World, event: Event) -> str:
 
 def mutate(world: World, event: Event) -> str:
     """A mutation that is sent and arrives at once."""
-    flight, why_not = _composed(world, event, event.act)
-    return why_not or _delivered(world, flight, event.lost)
+    flight = _composed(world, event, event.act)
+    return flight if isinstance(flight, str) else _delivered(world, flight, event.lost)
 
 
 def send(world: World, event: Event) -> str:
     """A mutation that is sent; when it arrives, if at all, is another event."""
-    flight, why_not = _composed(world, event, event.kind or "write")
+    flight = _composed(world, event, event.kind or "write")
+    if isinstance(flight, str):
+        return flight
     world.flights.setdefault((event.worker, event.value), []).append(flight)
-    return why_not or f"{event.worker} sends {event.value}, and it is on its way"
+    return f"{event.worker} sends {event.value}, and it is on its way"
 
 
-def _composed(world: World, event: Event, kind: str) -> tuple[Flight, str]:
+def _composed(world: World, event: Event, kind: str) -> Flight | str:
     """The mutation as the worker sends it, or why it sends none."""
     worker, resource = world.workers[event.worker], world.resource_named(event.resource)
     term = world.term(worker, resource)
-    flight = Flight(resource, world.lease_over(resource, term), term.grant if term else 0, world.now + worker.skew)
     if worker.fenced and term is None:
-        return flight, worker.idle()
+        return worker.idle()
     looks = world.fix.client_check and worker.fenced and not worker.checked
     if looks and term and not world.told_it_holds(worker, term):
         worker.terms.clear()
-        return flight, f"{worker.name} looks at its lease first, sees that it is gone, and gives up"
+        return f"{worker.name} looks at its lease first, sees that it is gone, and gives up"
     worker.checked = False
     token = term.token if term and worker.fenced else None
     if (kind, event.value) not in worker.done:
@@ -54,10 +55,11 @@ def _composed(world: World, event: Event, kind: str) -> tuple[Flight, str]:
     number = [value for of, value in worker.done if of == kind].index(event.value) + 1
     operation = operation_id(world.fix.duplicates, worker.name, token, kind, number) if worker.fenced else ""
     artifact = "" if kind != "finish" or event.reason else worker.stored.get(resource, "")
-    flight.mutation = Mutation(
+    mutation = Mutation(
         kind, worker.name, event.value, token, worker.known.get(resource, 0), operation, artifact, event.reason
     )
-    return flight, ""
+    lease, grant = world.lease_over(resource, term), term.grant if term else 0
+    return Flight(resource, lease, grant, world.now + worker.skew, mutation)
 
 
 def arrive(world: World, event: Event) -> str:
@@ -99,7 +101,7 @@ def lose(world: World, event: Event) -> str:
 def inspect(world: World, event: Event) -> str:
     """The check of a receiver that writes in a later step."""
     flight = _flight(world, event, "on its way", unchecked=True)
-    if flight is None or flight.mutation is None:
+    if flight is None:
         return f"nothing is checked: {event.worker} did not send it"
     if not world.fix.rules.guard.two_steps:
         return "nothing yet: here the check is part of the write, when it arrives"
@@ -113,14 +115,13 @@ def _flight(world: World, event: Event, state: str, unchecked: bool = False) -> 
     """The message that is meant: of several copies in this state first one that was checked and refused, then one that
     was checked; for a check one that was not.
     """
-    flights = [f for f in world.flights.get((event.worker, event.value), []) if f.state == state and f.mutation]
+    flights = [f for f in world.flights.get((event.worker, event.value), []) if f.state == state]
     return min(flights, key=lambda f: ((f.checked is None) != unchecked, not f.checked), default=None)
 
 
 def _delivered(world: World, flight: Flight, lost: bool) -> str:
     """The receiver's decision on a mutation that has reached it."""
     mutation, resource, rules = flight.mutation, flight.resource, world.fix.rules
-    assert mutation is not None
     worker, lease, old = world.workers[mutation.writer], world.leases[flight.lease], world.holds(resource)
     if rules.guard.two_steps and flight.checked is not None:
         reason, flight.checked = flight.checked, None  # another copy is checked anew

@@ -56,7 +56,7 @@ def test_a_refusal_tells_the_reasons_apart(guard, mutation, now, reason):
 
 
 def test_the_reasons_that_rules_understand_are_the_historys():
-    """The receiver's words are those of the history, and three of its own where the history has none."""
+    """The receiver's words are those of the history, and two of its own where the history has none."""
     assert {reason for *_, reason in REFUSED.values()} - {*REASONS} == {"equal_token", "changed"}
 
 

@@ -18,6 +18,7 @@ with narrow as (  -- what the windows need and no more: they sort whole rows
         row_id, resource, order_scope, order_key, after_image, events.at as moment,
         coalesce(lease, resource) as lease_key,
         order_key is not null as ordered,
+        decision <> 'rejected' as counts,
         -- a birth (known to find no item) or an earlier delete starts a new incarnation
         case when decision = 'accepted' and before_image = 0 then 1 else 0 end as birth,
         case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 else 0 end as death,
@@ -27,18 +28,42 @@ with narrow as (  -- what the windows need and no more: they sort whole rows
             as presented_token,
         case when decision = 'accepted' then coalesce(after_token, case when kind = 'grant' then token end) end
             as left_token,
-        case when decision = 'accepted' and kind = 'grant' then 1 end as granted,
-        case when decision = 'accepted' and kind = 'finish' then 1 end as finish,
-        case when decision = 'accepted' and after_terminal and kind not in ('delete', 'ttl_delete') then 1 else 0 end
-            as left_terminal,
+        case  -- the sum of 1 for a grant, 2 for a finish, 4 for a terminal status
+            when decision <> 'accepted' then 0
+            when kind = 'grant' then case when after_terminal then 5 else 1 end
+            when kind = 'finish' then case when after_terminal then 6 else 2 end
+            when after_terminal and kind not in ('delete', 'ttl_delete') then 4
+            else 0
+        end as marks,
         case when decision = 'accepted' and after_terminal and not coalesce(before_terminal, false) then events.at end
-            as made_terminal_at
+            as made_terminal_at,
+        token_width, expiry_unit
     from events
 ),
 
-placed as (
+resources as (
     select
-        narrow.*,
+        resource,
+        -- its rows make more than one timeline: they are not in one order, or not one birth first and one death last
+        min(lease_key) <> max(lease_key) or coalesce(min(order_scope) <> max(order_scope), false)
+        or count(order_key) not in (0, count(*)) or count(order_scope) not in (0, count(*))
+        or (sum(birth + death) > 0 and count(order_key) = 0) or sum(birth) > 1 or sum(death) > 1
+        or coalesce(max(case when birth = 1 then order_key end) >= min(case when birth = 0 then order_key end), false)
+        or coalesce(min(case when death = 1 then order_key end) <= max(case when death = 0 then order_key end), false)
+            as parted,
+        min(case when counts then order_scope end) <> max(case when counts then order_scope end) as scopes,
+        -- two kinds of what should be one
+        min(token_width) <> max(token_width) or min(expiry_unit) <> max(expiry_unit)
+        or min(lease_key) <> max(lease_key) as kinds
+    from narrow
+    group by resource
+),
+
+several as (select resource, scopes, kinds from resources where scopes or kinds),  -- few
+
+placed as (  -- only where a resource has more than one timeline: elsewhere one sort serves both windows
+    select
+        row_id,
         sum(birth + death) over upto - death as incarnation,
         max(seen_token) over earlier as older_token,
         max(moment) over earlier as latest_at,
@@ -48,6 +73,7 @@ placed as (
         coalesce(lag(death) over (partition by resource, order_scope, ordered order by order_key, row_id), 0) = 1
             as after_delete
     from narrow
+    where resource in (select resource from resources where parted)
     window
         upto as (
             partition by resource, order_scope, ordered order by order_key, row_id
@@ -61,35 +87,31 @@ placed as (
 
 timeline as (
     select
-        row_id, incarnation, older_token, latest_at, previous_image, after_delete,
+        row_id, incarnation, after_delete,
+        -- these three look back over all incarnations and leases
+        case when parted then older_token else max(seen_token) over earlier end as older_token,
+        case when parted then latest_at else max(moment) over earlier end as latest_at,
+        case when parted then previous_image else lag(after_image) over (
+            partition by resource, lease_key, order_scope, ordered, incarnation order by order_key, row_id
+        ) end as previous_image,
         max(presented_token) over earlier as written_token,
         max(left_token) over earlier as granted_token,
         min(found_token) over earlier as first_token,
-        count(granted) over earlier as grants_before,
-        count(finish) over earlier as finishes_before,
-        max(left_terminal) over earlier as finished,
+        bit_or(marks) over earlier as marked,
         max(made_terminal_at) over earlier as finished_at
-    from placed
+    from (
+        select
+            narrow.*, older_token, latest_at, previous_image,
+            placed.row_id is not null as parted,
+            coalesce(incarnation, 0) as incarnation,
+            coalesce(after_delete, false) as after_delete
+        from narrow
+        left join placed on placed.row_id = narrow.row_id
+    ) as every_row
     window earlier as (
         partition by resource, lease_key, order_scope, ordered, incarnation order by order_key, row_id
         rows between unbounded preceding and 1 preceding
     )
-),
-
--- Few rows each: what one timeline cannot show.
-several as (  -- resources with rows in two scopes, or with two kinds of what should be one
-    select
-        resource,
-        min(case when decision <> 'rejected' then order_scope end)
-        <> max(case when decision <> 'rejected' then order_scope end) as scopes,
-        min(token_width) <> max(token_width) or min(expiry_unit) <> max(expiry_unit)
-        or min(coalesce(lease, resource)) <> max(coalesce(lease, resource)) as kinds
-    from events
-    group by resource
-    having min(case when decision <> 'rejected' then order_scope end)
-        <> max(case when decision <> 'rejected' then order_scope end)
-        or min(token_width) <> max(token_width) or min(expiry_unit) <> max(expiry_unit)
-        or min(coalesce(lease, resource)) <> max(coalesce(lease, resource))
 ),
 
 mixed as (
@@ -225,8 +247,9 @@ refusals as (
 whole as (  -- whole rows again, with what the windows found
     select
         events.*,
-        incarnation, older_token, previous_image, latest_at, after_delete, written_token, grants_before, finishes_before,
-        finished_at,
+        incarnation, older_token, previous_image, latest_at, after_delete, written_token, finished_at,
+        coalesce(marked, 0) in (1, 3, 5, 7) as granted_before,
+        coalesce(marked, 0) in (2, 3, 6, 7) as finished_before,
         settings.skew + coalesce(at_precision, 0) as slack,
         settings.retention as retention,
         coalesce(protected, true) as guarded,
@@ -245,8 +268,8 @@ whole as (  -- whole rows again, with what the windows found
             coalesce(token, first_token, before_token)
         ) as oldest,
         coalesce(before_token, current_token, case when order_key is not null then granted_token end) as held_token,
-        current_token is not null or before_holder is not null or grants_before > 0 as grants_visible,
-        coalesce(before_terminal, coalesce(finished, 0) = 1) as was_terminal,
+        current_token is not null or before_holder is not null or coalesce(marked, 0) in (1, 3, 5, 7) as grants_visible,
+        coalesce(before_terminal, coalesce(marked, 0) >= 4) as was_terminal,
         order_key is not null or before_terminal is not null as terminal_known
     from timeline
     join events on events.row_id = timeline.row_id
@@ -320,7 +343,7 @@ select
     end as stale_write_accepted,
     case
         when shares_token then 1
-        when accepted and kind = 'grant' and grants_before > 0 then
+        when accepted and kind = 'grant' and granted_before then
             case when coalesce(after_token, token) is null then -1 else 0 end
     end as token_shared,
     case
@@ -329,7 +352,7 @@ select
     end as holder_without_token,
     case
         when not writes or not accepted or not guarded then null
-        when coalesce(newest, 0) = 0 and grants_before = 0 and coalesce(before_holder, '') = '' then null
+        when coalesce(newest, 0) = 0 and not granted_before and coalesce(before_holder, '') = '' then null
         when fenced then 0
         when fenced is null or protected is null then -1
         else 1
@@ -337,7 +360,7 @@ select
     case
         when not accepted or deleted or kind = 'poll' or after_terminal = false then null
         when not was_terminal then case when after_terminal then 0 end
-        when kind = 'finish' and (terminal_known or finishes_before > 0) then 1
+        when kind = 'finish' and (terminal_known or finished_before) then 1
         when not terminal_known then -1
         when after_terminal_version > before_terminal_version or after_value <> before_value
             or after_status <> before_status then 1

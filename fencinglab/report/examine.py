@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 STORY = 500  # rows of one resource's story
-MEMORY = "800MB"  # DuckDB's share; what does not fit is spilled to the work folder
+MEMORY = "1GB"  # DuckDB's share; what does not fit is spilled to the work folder
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,11 @@ def examine(
             if request.redact:
                 log, command = _redacted(con, log, request)
             built = report.build(con, log, judged, processes=processes, command=command, options=dict(request.options))
-            told = con.execute("select distinct resource from history order by resource").fetchall()
-            yield Examination(
-                con, log, judged, built, tuple(name for (name,) in told) if request.filters.resource else ()
-            )
+            told: tuple[str, ...] = ()
+            if request.filters.resource:
+                found = con.execute("select distinct resource from history order by resource").fetchall()
+                told = tuple(name for (name,) in found)
+            yield Examination(con, log, judged, built, told)
 
 
 def _redacted(con: duckdb.DuckDBPyConnection, log: read.Log, request: Request) -> tuple[read.Log, tuple[str, ...]]:

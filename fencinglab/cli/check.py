@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fencinglab.cli.options import EXITS, classes, fail_on, give, hazards
+from fencinglab.cli.options import EXITS, classes, fail_on, give, hazards, refuse
 from fencinglab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ def add(verbs: Any) -> None:
         "shortest run that tells them apart, with the exit code of the first",
     )  # fmt: skip
     check.add_argument(
-        "--rest", default="", metavar="FILE", help="with REQUESTS of some operations: take the others from this file"
+        "--rest", metavar="FILE", help="with REQUESTS of some operations: take the others from this file"
     )
     check.add_argument("--fix", metavar="NAME", help="instead: a fix of the model; `fencinglab replay` lists them")
     check.add_argument("--example", action="store_true", help="print a request file with comments to start from")
     check.add_argument("--conditions", action="store_true", help="with REQUESTS: what breaks without each condition")
     check.add_argument("--optional", action="store_true", help="with REQUESTS: also optional renewals and schedules")
     check.add_argument("--endpoint-url", metavar="URL", help="with REQUESTS: a DynamoDB of your own, not the mock")
-    check.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
+    check.add_argument("--workers", type=int, metavar="N", help="how many workers (default 2)")
     check.add_argument(
         "--writes", type=int, metavar="W", help="with --fix: writes of each, the last finishes (default 2)"
     )
@@ -65,27 +65,28 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     if options.example:
         return _example(options)
     failing = classes(options.fail_on)
-    chosen = going_wrong.chosen(options.hazard)
-    most = search.MOST_STATES if options.max_states is None else options.max_states
+    bounds: dict[str, Any] = {
+        "workers": 2 if options.workers is None else options.workers,
+        "hazards": going_wrong.chosen(options.hazard),
+        "most": search.MOST_STATES if options.max_states is None else options.max_states,
+    }
     if bool(options.requests) == (options.fix is not None):
         raise UsageError("check needs either a request file or --fix NAME, such as `fencinglab check --fix fenced`")
-    requests_only, fix_only = ("rest", "conditions", "optional", "endpoint_url"), ("writes", "alert", "symmetry")
-    for name in fix_only if options.requests else requests_only:
-        if getattr(options, name) not in (None, False, "none", ""):
-            word = f"--{name.replace('_', '-')}"
-            raise UsageError(
-                f"{word} belongs to {'--fix NAME' if options.requests else 'a request file'}; leave it out"
-            )
+    if options.requests:
+        refuse(options, ("writes", "alert", "symmetry"), "--fix NAME; leave it out")
+    else:
+        refuse(options, ("rest", "conditions", "optional", "endpoint_url"), "a request file; leave it out")
     if len(options.requests) > 2:
         raise UsageError(f"check takes one request file, or two to set side by side, not {len(options.requests)}")
     if len(options.requests) == 2:
-        return _two(options, chosen, most, failing, show)
+        return _two(options, bounds, failing, show)
     if options.requests:
-        return _requests(options, chosen, most, failing, show)
+        return _requests(options, bounds, failing, show)
     writes = 2 if options.writes is None else options.writes
-    model = search.model_of(fix.named(options.fix), options.workers, writes, chosen, options.alert)
+    alert = "none" if options.alert is None else options.alert
+    model = search.model_of(fix.named(options.fix), bounds["workers"], writes, bounds["hazards"], alert)
     answer = search.explore(
-        model, symmetric=options.symmetry, most=most, progress=lambda states: show(f"{states:,} states")
+        model, symmetric=options.symmetry, most=bounds["most"], progress=lambda states: show(f"{states:,} states")
     )
     show("")
     give(told.screen(answer, options.show), options.out, lambda: files.contents(Check(answer)))
@@ -95,22 +96,23 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
 def _example(options: argparse.Namespace) -> int:
     from fencinglab.check import files
 
-    if options.requests or options.fix:
-        raise UsageError("--example checks nothing: leave out the request file and --fix")
+    if options.requests:
+        raise UsageError(f"{options.requests[0]}: --example checks no request file; leave out one of the two")
+    rest = [name for name in vars(options) if name not in ("verb", "requests", "example", "out", "quiet")]
+    refuse(options, rest, "a check, and --example makes none; leave out one of the two")
     give("" if options.out else files.example(), options.out, lambda: {"requests.json": files.example()})
     return 0
 
 
 def _requests(
-    options: argparse.Namespace, chosen: Any, most: int, failing: Sequence[str], show: Callable[[str], None]
+    options: argparse.Namespace, bounds: dict[str, Any], failing: Sequence[str], show: Callable[[str], None]
 ) -> int:
     from fencinglab.check import files, keep, told
     from fencinglab.check.check import check
 
     found = check(
-        _files(options)[0], workers=options.workers, hazards=chosen, optional=options.optional,
-        conditions=options.conditions, repaired=True, most=most,
-        endpoint_url=options.endpoint_url, progress=show,
+        _files(options)[0], optional=options.optional, conditions=options.conditions, repaired=True,
+        endpoint_url=options.endpoint_url, progress=show, **bounds,
     )  # fmt: skip
     show("")
     text = told.screen(found.answer, options.show) + (told.why(found.needed) if found.needed else "")
@@ -119,7 +121,7 @@ def _requests(
 
     def contents() -> dict[str, Any]:
         [file] = options.requests
-        kept = keep.contents(file, options.rest, options.workers, chosen, options.optional, most)
+        kept = keep.contents(file, options.rest or "", optional=options.optional, **bounds)
         return files.contents(found, kept)
 
     give(text, options.out, contents)
@@ -130,25 +132,23 @@ def _files(options: argparse.Namespace) -> list[Requests]:
     """The request files that are named."""
     from fencinglab.dynamodb import shelf
 
-    found = [shelf.find(name, options.rest) for name in options.requests]
+    found = [shelf.find(name, options.rest or "") for name in options.requests]
     if options.rest and not any(file.taken for file in found):
         raise UsageError(f"--rest {options.rest}: {found[0].name} lacks nothing; leave it out")
     return found
 
 
 def _two(
-    options: argparse.Namespace, chosen: Any, most: int, failing: Sequence[str], show: Callable[[str], None]
+    options: argparse.Namespace, bounds: dict[str, Any], failing: Sequence[str], show: Callable[[str], None]
 ) -> int:
     from fencinglab.check import files, told
     from fencinglab.check.check import beside
 
-    for name in ("conditions", "show"):
-        if getattr(options, name):
-            raise UsageError(f"--{name} belongs to one request file; leave it out, or leave out {options.requests[1]}")
+    alone = f"one request file; leave it out, or leave out {options.requests[1]}"
+    refuse(options, ("conditions", "show"), alone)
     first, second = _files(options)
     found = beside(
-        first, second, workers=options.workers, hazards=chosen, optional=options.optional, most=most,
-        endpoint_url=options.endpoint_url, progress=show,
+        first, second, optional=options.optional, endpoint_url=options.endpoint_url, progress=show, **bounds,
     )  # fmt: skip
     show("")
     text = told.beside(found) + told.counted(found.calls)

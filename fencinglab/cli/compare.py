@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fencinglab.cli.options import give, hazards
+from fencinglab.cli.options import give, hazards, refuse
 from fencinglab.errors import UsageError
 from fencinglab.simulate.terms import LAWS, SAYS
 
@@ -17,6 +17,8 @@ _DEFAULTS = {  # of the workload in fencinglab/simulate/workload.py, and what el
     "attempts": "30",
 }  # fmt: skip
 PARAMETERS = {name: f"{'law: ' * (name in LAWS)}{says} (default {_DEFAULTS[name]})" for name, says in SAYS.items()}
+_READING = ("map", "order", "terminal")  # how a log is read
+_SIZES = ("workers", "writes")  # the parameters that a search has too
 
 
 def add(verbs: Any) -> None:
@@ -65,13 +67,16 @@ def _matrix(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     from fencinglab.explore import matrix
     from fencinglab.model import fix, incident
 
-    idle = [name for name in (*PARAMETERS, "log", "requests", "jobs", "seed", "precision") if getattr(options, name)]
-    if wrong := [name for name in idle if name not in ("workers", "writes")]:
-        raise UsageError(f"--matrix simulates nothing and reads no log or requests: leave out --{wrong[0]}")
-    workers, writes = (_whole(name, getattr(options, name) or "2") for name in ("workers", "writes"))
+    simulated = [name for name in (*PARAMETERS, "jobs", "seed", "precision") if name not in _SIZES]
+    for what, names in (
+        ("a log", ("log", *_READING)), ("your own requests", ["requests"]), ("a simulation", simulated),
+    ):  # fmt: skip
+        refuse(options, names, f"{what}, and --matrix has none; leave out one of the two")
+    workers, writes = (_whole(name, getattr(options, name)) for name in _SIZES)
     fixes = [fix.named(name).name for name in dict.fromkeys(options.fix or fix.FIXES)]
     chosen = going_wrong.chosen(options.hazard)
-    cells = [*matrix.cells(fixes, workers, writes, chosen, options.alert, show)]
+    alert = "none" if options.alert is None else options.alert
+    cells = [*matrix.cells(fixes, workers, writes, chosen, alert, show)]
     show("")
     hazards_on = ", ".join(map(str, chosen)) or "none"
     searched = f"workers: {workers}; writes of each: {writes}; hazards on: {hazards_on}"
@@ -80,9 +85,9 @@ def _matrix(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     return 0
 
 
-def _whole(name: str, text: str) -> int:
+def _whole(name: str, text: str | None) -> int:
     try:
-        return int(text)
+        return 2 if text is None else int(text)
     except ValueError:
         raise UsageError(f"--{name} {text}: write a whole number") from None
 
@@ -90,11 +95,10 @@ def _whole(name: str, text: str) -> int:
 def _review(options: argparse.Namespace, words: Sequence[str], show: Callable[[str], None]) -> int:
     from fencinglab.compare import review, told
 
-    if options.hazard or options.alert != "none":
-        raise UsageError("--hazard and --alert belong to --matrix; a simulation has the hazards of its workload")
+    what = "--matrix, since a simulation has the hazards of its workload; leave it out, or add --matrix"
+    refuse(options, ("hazard", "alert"), what)
+    refuse(options, () if options.log else _READING, "a log; leave it out, or name the log with --log")
     log_options = {"map": ";".join(options.map), "order": options.order, "terminal": options.terminal}
-    if not options.log and any(log_options.values()):
-        raise UsageError("--map, --order and --terminal say how a log is read; name it with --log")
     asked = review.Asked(
         fixes=tuple(options.fix or review.FIXES),
         said={name: text for name in PARAMETERS if (text := getattr(options, name)) is not None},

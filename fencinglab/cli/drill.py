@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fencinglab.cli.options import EXITS, classes, fail_on
+from fencinglab.cli.options import EXITS, classes, fail_on, refuse
 from fencinglab.errors import UsageError
 
 
@@ -21,9 +21,7 @@ def add(verbs: Any) -> None:
         "is a mock in this process, and nothing leaves the machine.",
         epilog=EXITS, allow_abbrev=False,
     )  # fmt: skip
-    drill.add_argument(
-        "--requests", default="request-status", metavar="NAME-or-FILE", help="the requests (default request-status)"
-    )
+    drill.add_argument("--requests", metavar="NAME-or-FILE", help="the requests (default request-status)")
     where = drill.add_mutually_exclusive_group()
     where.add_argument("--mock", action="store_true", help="a mock that decides one request at a time (the default)")
     where.add_argument("--unlocked-mock", action="store_true", help="a mock that is not atomic: the negative control")
@@ -36,14 +34,14 @@ def add(verbs: Any) -> None:
         metavar="NAME",
         help="only this; may be given often; `list` tells all",
     )
-    drill.add_argument("--workers", type=int, default=4, metavar="N", help="that acquire at one moment (default 4)")
-    drill.add_argument("--rounds", type=int, default=10, metavar="N", help="of that (default 10)")
+    drill.add_argument("--workers", type=int, metavar="N", help="that acquire at one moment (default 4)")
+    drill.add_argument("--rounds", type=int, metavar="N", help="of that (default 10)")
     drill.add_argument(
-        "--seed", type=int, default=1, metavar="S", help="another sets workers that begin together otherwise apart"
+        "--seed", type=int, metavar="S", help="another sets workers that begin together otherwise apart (default 1)"
     )
-    drill.add_argument("--lease", type=int, default=2, metavar="SECONDS", help="how long a lease lasts (default 2)")
-    drill.add_argument("--seconds", type=int, default=300, metavar="N", help="stop then (default 300)")
-    drill.add_argument("--max-requests", type=int, default=20_000, metavar="N", help="stop there (default 20,000)")
+    drill.add_argument("--lease", type=int, metavar="SECONDS", help="how long a lease lasts (default 2)")
+    drill.add_argument("--seconds", type=int, metavar="N", help="stop then (default 300)")
+    drill.add_argument("--max-requests", type=int, metavar="N", help="stop there (default 20,000)")
     drill.add_argument("--table", metavar="NAME", help="a table that is there; only its own items are touched")
     fail_on(drill)
     drill.add_argument("--out", metavar="DIR", help="write the stream, the workers' log and the audit of both")
@@ -59,23 +57,28 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     from fencinglab.report import drilled
 
     if options.scenario == ["list"]:
+        rest = [name for name in vars(options) if name not in ("verb", "scenario", "quiet")]
+        refuse(options, rest, "a drill, and `--scenario list` plays none; leave out one of the two")
         sys.stdout.write(scenarios.listing())
         return 0
     if options.aws and (options.mock or options.unlocked_mock):
         raise UsageError("--aws and a mock are two receivers; name one")
-    for name in ("workers", "rounds", "lease", "seconds", "max_requests"):
-        if getattr(options, name) < 1:
-            raise UsageError(f"--{name.replace('_', '-')} {getattr(options, name)}: must be 1 or more")
+    bounds = ("workers", "rounds", "lease", "seconds", "max_requests")
+    said = {name: value for name in (*bounds, "seed", "table") if (value := getattr(options, name)) is not None}
+    for name in bounds:
+        if said.get(name, 1) < 1:
+            raise UsageError(f"--{name.replace('_', '-')} {said[name]}: must be 1 or more")
     classes(options.fail_on)
-    file = shelf.find(options.requests)
+    file = shelf.find("request-status" if options.requests is None else options.requests)
+    chosen, _ = drills.choose(file, options.scenario)
+    for name in ("workers", "rounds", "seed"):
+        if not any(name in one.takes for one in chosen):
+            takes = " or ".join(one.name for one in scenarios.SCENARIOS.values() if name in one.takes)
+            refuse(options, [name], f"--scenario {takes}; leave it out, or name that too")
     sending.refused(file)
     kind = "aws" if options.aws else "endpoint" if options.endpoint_url else "mock"
     receiver = drills.Receiver("unlocked-mock" if options.unlocked_mock else kind, options.endpoint_url)
-    plan = drills.Plan(
-        tuple(options.scenario), options.workers, options.rounds, options.lease, options.seconds, options.max_requests,
-        options.seed, options.table or "",
-    )  # fmt: skip
-    played = drills.drill(file, receiver, plan, show)
+    played = drills.drill(file, receiver, drills.Plan(tuple(options.scenario), **said), show)
     show("")
     out = Path(options.out) if options.out else None
     with drilled.judged(played, out, options.fail_on or "") as judged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -35,7 +35,7 @@ def hazards(verb: Any) -> None:
         metavar="NAME[=TIMES]",
         help="what else may go wrong; may be given often",
     )
-    verb.add_argument("--alert", default="none", metavar="WHEN", help="before, after or with the finish (default none)")
+    verb.add_argument("--alert", metavar="WHEN", help="before, after or with the finish (default none)")
 
 
 def fail_on(verb: Any) -> None:
@@ -50,6 +50,19 @@ def classes(given: str | None) -> tuple[str, ...]:
         if name not in ("unsafe", "window", "cost"):
             raise UsageError(f"--fail-on {given}: `{name}` is none of window, cost")
     return named
+
+
+def refuse(options: argparse.Namespace, names: Iterable[str], what: str) -> None:
+    """Raise a UsageError for the first of these options that was given: it belongs to `what`, which says what to do.
+
+    An option that can be refused has no default, so that one that was not given is None, False or an empty list.
+    """
+    for name in names:
+        given = getattr(options, name)
+        if given is None or given is False or given == []:
+            continue
+        value = "" if given is True else f" {given[0] if isinstance(given, list) else given}"
+        raise UsageError(f"--{name.replace('_', '-')}{value} belongs to {what}")
 
 
 def give(text: str, out: str | None, contents: Callable[[], Mapping[str, Any]]) -> None:

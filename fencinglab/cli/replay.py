@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fencinglab.errors import UsageError
+from fencinglab.cli.options import refuse
 
 if TYPE_CHECKING:
     from fencinglab.model.replay import Run
@@ -39,8 +39,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     from fencinglab.model.replay import replay
 
     if options.timeline is None:
-        if options.fix or options.out:
-            raise UsageError("--fix and --out need the timeline that is to be replayed; `fencinglab replay` lists them")
+        refuse(options, ("fix", "out"), "the replay of a timeline; name one (`fencinglab replay` lists them)")
         sys.stdout.write(narrate.listing())
         return 0
     timeline = shelf.find(options.timeline)

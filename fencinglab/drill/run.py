@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     rounds: int = 10  # of that
     lease: int = 2  # seconds
     seconds: int = 300
-    requests: int = 20_000
+    max_requests: int = 20_000
     seed: int = 1  # of how far apart workers are that begin together
     table: str = ""  # one that is there; empty: tables are made and removed
 
@@ -77,7 +77,7 @@ def drill(
     """Play the scenarios; UsageError for one that there is not, InputError where the receiver cannot be used."""
     chosen, left_out = choose(file, plan.scenarios)
     begun = time.monotonic()
-    notes = Notes(plan.requests, begun + plan.seconds)
+    notes = Notes(plan.max_requests, begun + plan.seconds)
     with ExitStack() as stack:
         connect = stack.enter_context(_connected(receiver))
         main = connect()

@@ -29,6 +29,7 @@ class Scenario(NamedTuple):
     shows: tuple[str, ...] = ()  # rules that it breaks on any receiver; if unsafe, it is played only when named
     named: bool = False  # played only when named
     signals: bool = False  # it stops or kills a process
+    takes: tuple[str, ...] = ()  # of a plan's workers, rounds and seed what it looks at
 
     @property
     def name(self) -> str:
@@ -289,7 +290,7 @@ def authority_restored(desk: Desk) -> None:
 SCENARIOS = {
     one.name: one
     for one in (
-        Scenario(simultaneous_acquire),
+        Scenario(simultaneous_acquire, takes=("workers", "rounds", "seed")),
         Scenario(delayed_response),
         Scenario(clock_skew, shows=("leases_overlap",)),
         Scenario(crashed_worker),
@@ -299,7 +300,7 @@ SCENARIOS = {
         Scenario(rate_limit, kinds=("retry", "schedule")),
         Scenario(replay),
         Scenario(ttl_clean_up, creates=True),
-        Scenario(double_enqueue, creates=True),
+        Scenario(double_enqueue, creates=True, takes=("seed",)),
         Scenario(lost_reply),
         Scenario(stalled_process, signals=True),
         Scenario(killed_process, signals=True),

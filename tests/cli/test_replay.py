@@ -92,7 +92,7 @@ def test_a_written_history_can_be_audited(tmp_path, monkeypatch, capsys):
 WRONG = {
     "a name": (["replay", "report-genertion"], "`report-genertion` is neither a timeline that comes with fencinglab (`fencinglab replay` lists them) nor a file; nearest: report-generation"),
     "a fix": (["replay", "report-generation", "--fix", "fence"], "`fence` is no fix; nearest: fenced, "),
-    "a fix for nothing": (["replay", "--fix", "fenced"], "--fix and --out need the timeline that is to be replayed"),
+    "a fix for nothing": (["replay", "--fix", "fenced"], "--fix fenced belongs to the replay of a timeline; name one"),
     "a place that cannot be": (["replay", "report-generation", "--out", "taken"], "--out taken: cannot be written (File exists)"),
     "an event": (["replay", "taken"], "taken:7: expected an event and found `A wites x`; nearest: `A writes x`"),
     "an abbreviated option": (["replay", "report-generation", "--f", "x"], "unrecognized arguments: --f"),

@@ -169,7 +169,7 @@ def test_tables_are_removed_and_others_untouched():
 
 def test_bounds_are_kept():
     """Beyond its requests or its time a drill stops, says what did not end, and is no pass."""
-    for plan, why in ((Plan(("replacement-owner",), requests=3), "more than 3 requests"),
+    for plan, why in ((Plan(("replacement-owner",), max_requests=3), "more than 3 requests"),
                       (Plan(("replacement-owner",), seconds=1), "the time was over")):  # fmt: skip
         done = drill(STATUS, MOCK, plan)
         assert done.stopped == (("replacement-owner", why),)

@@ -6,7 +6,7 @@ room than a second. Leases and messages begin and end at their times between the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from fencinglab.charts.held import window
@@ -15,10 +15,8 @@ from fencinglab.charts.scene import AUTHORITY, OUTSIDE, Scene, completed, scene_
 from fencinglab.charts.style import (
     GREY,
     INK,
-    MARKS,
     MUTED,
     NONE_SEEN,
-    PAPER,
     RULE,
     SKY,
     WIDTH,
@@ -30,6 +28,8 @@ from fencinglab.charts.style import (
     labels,
     layer,
     levels,
+    text,
+    tips,
     whole,
 )  # fmt: skip
 from fencinglab.inert import inert
@@ -50,7 +50,7 @@ _STATE = {"state": "state", "from": "from", "to": "to"}
 _LEASE = {"lease": "lease", "holder": "holder", "token": "token", "from": "from", "until": "until"}
 
 
-def lanes(rows: Sequence[Row], steps: Sequence[Step] = (), title: str | None = None) -> Chart | None:
+def lanes(rows: Sequence[Row], steps: Sequence[Step] = ()) -> Chart | None:
     """A lane for the authority, each worker and each resource at the receiver, in this order; None without rows.
 
     Rows of a history in order; or those of a run, judged, with all its steps, which add pauses and the events that
@@ -60,25 +60,25 @@ def lanes(rows: Sequence[Row], steps: Sequence[Step] = (), title: str | None = N
         return None
     every = [completed(row, number) for number, row in enumerate(rows, 1)]
     scene = scene_of(every if steps else window(every), steps)
-    names, title = _names([scene]), title or scene.finding
+    names = _names([scene])
     part = "" if len(scene.times) >= len(rows) or steps else f", {len(scene.times)} of them shown"
     counted = f"{', '.join(scene.resources)[:80]} · {len(rows):,} mutation{'s' if len(rows) > 1 else ''}{part}"
-    layers, place = _layers(scene, names, _present([scene])), _place(scene, names)
-    return framed(layers, title, [counted, _KEY], _told(scene, names, title), LANE * len(names), **place)
+    layers, place = _layers(scene, names, _drawn([scene])), _place(scene, names)
+    return framed(layers, scene.finding, [counted, _KEY], _told(scene, names), LANE * len(names), **place)
 
 
 def multiples(runs: Sequence[Run]) -> altair.VConcatChart:
     """The lanes of one timeline under each fix, below each other on one scale, in the order given."""
     scenes = {run.fix.name: scene_of(judged(run), run.told) for run in runs}
-    names, present = _names(scenes.values()), _present(scenes.values())
+    names, drawn = _names(scenes.values()), _drawn(scenes.values())
     panels, told = [], []
     last, clocks = [*scenes.values()][-1], {tuple(scene.times) for scene in scenes.values()}
     for fix, scene in scenes.items():
         says = heading(f"{fix}: {scene.finding[0].lower()}{scene.finding[1:]}")
         says.fontSize, says.offset = 12, 4
-        layers, place = _layers(scene, names, present), _place(scene, names, scene is last or len(clocks) > 1)
+        layers, place = _layers(scene, names, drawn), _place(scene, names, scene is last or len(clocks) > 1)
         panels.append(Chart(layer=layers, width=WIDTH, height=LOW * len(names), title=says).encode(**place))
-        told.append(f"Under {fix}: {_told(scene, names, scene.finding)}")
+        told.append(f"Under {fix}: {_told(scene, names)}")
     harmed = [fix for fix, scene in scenes.items() if scene.rings]
     unharmed = [fix for fix in scenes if fix not in harmed]
     parts = [f"{word} under {', '.join(fixes)}" for word, fixes in (("harm", harmed), ("none", unharmed)) if fixes]
@@ -96,13 +96,12 @@ def _names(scenes: Iterable[Scene]) -> list[str]:
     return [AUTHORITY, *workers, *receivers, *([OUTSIDE] if any(scene.outside for scene in drawn) else [])]
 
 
-def _present(scenes: Iterable[Scene]) -> list[str]:
-    """The words of the marks that are drawn, in their fixed order."""
-    drawn = {point["mark"] for scene in scenes for point in (*scene.points, *scene.rings)}
-    return [mark.word for mark in MARKS if mark.word in drawn]
+def _drawn(scenes: Iterable[Scene]) -> set[str]:
+    """The words of the marks that are drawn."""
+    return {point["mark"] for scene in scenes for point in (*scene.points, *scene.rings)}
 
 
-def _layers(scene: Scene, names: Sequence[str], present: Sequence[str]) -> list[altair.Chart]:
+def _layers(scene: Scene, names: Sequence[str], drawn: Set[str]) -> list[altair.Chart]:
     length = len(scene.times)
     wide = WIDTH / (length + 0.2)  # pixels from one place to the next
     written, _ = labels(levels(point["token"] for point in (*scene.points, *scene.bars)))
@@ -116,34 +115,24 @@ def _layers(scene: Scene, names: Sequence[str], present: Sequence[str]) -> list[
     across = [{"lane": name, "x": 0.4, "x2": length + 0.6} for name in names]
     found = [
         layer(across).mark_rule(color=RULE, aria=False).encode(x2="x2:Q"),
-        layer(states).mark_rect(color=GREY, opacity=0.2, aria=False).encode(x2="x2:Q", tooltip=_tips(_STATE)),
+        layer(states).mark_rect(color=GREY, opacity=0.2, aria=False).encode(x2="x2:Q", tooltip=tips(_STATE)),
         layer(bars)
         .mark_bar(color=SKY, opacity=0.7, height=12, yOffset=-9, cornerRadius=2, aria=False)
-        .encode(x2="x2:Q", tooltip=_tips(_LEASE)),
+        .encode(x2="x2:Q", tooltip=tips(_LEASE)),
         layer(scene.lines).mark_rule(color=MUTED, strokeWidth=1.1, aria=False).encode(x2="x2:Q", y2="lane2:N"),
-        layer(scene.events).mark_tick(color=INK, size=8, thickness=1.5, aria=False).encode(tooltip=_tips(_EVENT)),
-        _text(bars, INK, dx=4, dy=-9),
-        _text(states, MUTED, dx=4, dy=11),
+        layer(scene.events).mark_tick(color=INK, size=8, thickness=1.5, aria=False).encode(tooltip=tips(_EVENT)),
+        *text(bars, "label", INK, 4, -9),
+        *text(states, "label", MUTED, 4, 11),
     ]
     size = 34.0 if length > 40 else 64.0
-    row = _tips(_EVENT | _ROW if scene.told else _ROW)
+    row = tips(_EVENT | _ROW if scene.told else _ROW)
     for marked, area, stroke in ((scene.points, size, 1.8), (scene.rings, 4.5 * size, 2.4)):
         marks = layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
-        found.append(marks.encode(**by_mark(present), tooltip=row))
+        found.append(marks.encode(**by_mark(drawn), tooltip=row))
     for ringed, dx in ((False, 7), (True, 12)):
         points = [p | {"label": _label(p, written, wide)} for p in scene.points if p["broken"] == ringed]
-        found.append(_text(points, PAPER, dx=dx, dy=-8, halo=3))  # readable where a line crosses a token
-        found.append(_text(points, INK, dx=dx, dy=-8))
+        found += text(points, "label", INK, dx, -8, halo=True)
     return found
-
-
-def _text(rows: Sequence[Row], colour: str, dx: int, dy: int, halo: int = 0) -> altair.Chart:
-    """The labels of the rows beside their places."""
-    mark = layer(rows).mark_text(
-        dx=dx, dy=dy, align="left", fontSize=10, fill=colour, stroke=colour, strokeWidth=halo, aria=False
-    )
-    drawn: altair.Chart = mark.encode(text="label:N")
-    return drawn
 
 
 def _place(scene: Scene, names: Sequence[str], axis: bool = True) -> dict[str, Any]:
@@ -172,10 +161,6 @@ def _place(scene: Scene, names: Sequence[str], axis: bool = True) -> dict[str, A
     }  # fmt: skip
 
 
-def _tips(fields: Mapping[str, str]) -> list[altair.Tooltip]:
-    return [altair.Tooltip(field, type="nominal", title=words) for field, words in fields.items()]
-
-
 def _label(point: Mapping[str, Any], written: Mapping[str, str], wide: float) -> str:
     """What stands beside a mark: the token that was presented or granted, or what became of a lease or a resource."""
     if point["kind"] in _WORDS:
@@ -188,7 +173,7 @@ def _fitting(pixels: float, *texts: str) -> str:
     return next((text for text in texts if 6 * len(text) < pixels), "")
 
 
-def _told(scene: Scene, names: Sequence[str], title: str) -> str:
+def _told(scene: Scene, names: Sequence[str]) -> str:
     """The chart in words, for those who do not see it."""
     decided = [p for p in scene.points if p["kind"] not in ("renew", "release")]
     listed = [
@@ -197,4 +182,4 @@ def _told(scene: Scene, names: Sequence[str], title: str) -> str:
         for p in decided[:TOLD]
     ]
     more = f"; and {len(decided) - TOLD} more" if len(decided) > TOLD else ""
-    return f"Lanes of {', '.join(names)}. {inert(title, 200)}. Decisions: {'; '.join(listed)}{more}."
+    return f"Lanes of {', '.join(names)}. {inert(scene.finding, 200)}. Decisions: {'; '.join(listed)}{more}."

@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencinglab.charts.library import altair
-from fencinglab.charts.style import BLUE, GREY, INK, PAPER, RULE, VERMILLION, Chart, Row, framed, layer
+from fencinglab.charts.style import (
+    BLUE,
+    CROSS,
+    GREY,
+    INK,
+    PAPER,
+    RULE,
+    VERMILLION,
+    Chart,
+    Mark,
+    Row,
+    by_mark,
+    framed,
+    layer,
+    tips,
+)  # fmt: skip
 from fencinglab.explore.invariants import INVARIANTS
 from fencinglab.inert import inert
 
-_CROSS = "M-1,-1L1,1M-1,1L1,-1"
-_STATUS = {  # status of a cell: word, shape, fill, stroke
-    "holds": ("holds", "circle", BLUE, BLUE),
-    "violated": ("violated, in so many steps", _CROSS, "transparent", VERMILLION),
-    "empty": ("not put to the test", "circle", PAPER, GREY),
-    "undecided": ("not decided", "square", PAPER, INK),
+_MARKS = {  # of a cell, by its status
+    "holds": Mark("holds", "circle", BLUE, BLUE),
+    "violated": Mark("violated, in so many steps", CROSS, "transparent", VERMILLION),
+    "empty": Mark("not put to the test", "circle", PAPER, GREY),
+    "undecided": Mark("not decided", "square", PAPER, INK),
 }
 _ROW = 24  # pixels
 
@@ -27,16 +41,15 @@ def matrix(cells: Sequence[Row], searched: str) -> Chart | None:
     shown = [
         {
             "fix": inert(cell["fix"], 40), "invariant": f"{cell['invariant']} ({INVARIANTS[cell['invariant']].group})",
-            "status": _STATUS[cell["status"]][0], "states": f"{cell['states']:,}",
+            "status": _MARKS[cell["status"]].word, "states": f"{cell['states']:,}",
             "length": str(cell["length"]) if cell["status"] == "violated" else "",
         }
         for cell in cells
-        if cell["status"] in _STATUS
+        if cell["status"] in _MARKS
     ]  # fmt: skip
     if not shown:
         return None
     fixes, invariants = ([*dict.fromkeys(row[name] for row in shown)] for name in ("fix", "invariant"))
-    present = [word for word, *_ in _STATUS.values() if any(row["status"] == word for row in shown)]
     place = {
         "x": altair.X(
             "invariant:N", sort=invariants, title=None, scale=altair.Scale(domain=invariants),
@@ -47,15 +60,8 @@ def matrix(cells: Sequence[Row], searched: str) -> Chart | None:
             axis=altair.Axis(domain=False, ticks=False, labelLimit=200, grid=True, gridColor=RULE),
         ),
     }  # fmt: skip
-    legend = altair.Legend(title=None, orient="bottom", direction="horizontal", values=present, symbolStrokeWidth=2)
-    words, *ranges = zip(*_STATUS.values(), strict=True)
-    by_status = {
-        channel: kind("status:N", scale=altair.Scale(domain=words, range=values), legend=legend)
-        for (channel, kind), values in zip(
-            {"shape": altair.Shape, "fill": altair.Fill, "stroke": altair.Stroke}.items(), ranges, strict=True
-        )
-    }
-    tooltip = [altair.Tooltip(f"{name}:N", title=name) for name in ("fix", "invariant", "status", "length", "states")]
+    by_status = by_mark({row["status"] for row in shown}, [*_MARKS.values()], "status")
+    tooltip = tips({name: name for name in ("fix", "invariant", "status", "length", "states")})
     marks = layer(shown).mark_point(size=64, strokeWidth=1.8, opacity=1, aria=False)
     lengths = layer([row for row in shown if row["length"]]).mark_text(
         dx=9, align="left", fill=INK, fontSize=11, aria=False

@@ -17,7 +17,6 @@ from fencinglab.charts.style import (
     MUTED,
     NONE_SEEN,
     OPEN,
-    PAPER,
     REFUSED,
     Chart,
     Row,
@@ -28,6 +27,8 @@ from fencinglab.charts.style import (
     layer,
     levels,
     moment,
+    text,
+    tips,
 )  # fmt: skip
 from fencinglab.inert import inert
 
@@ -87,18 +88,13 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
         layers.append(held_line.encode(**place, detail="part:N", order="step:Q"))
     grants = [point for point in points if point["kind"] == "grant" and point["mark"] == ACCEPTED and point["holder"]]
     if 0 < len(grants) <= NAMED:
-        for colour, halo in ((PAPER, 3), (MUTED, 0)):  # the first is a halo, readable where the line crosses a name
-            names = layer(grants).mark_text(
-                dx=7, dy=-12, align="left", fontSize=10, fill=colour, stroke=colour, strokeWidth=halo, aria=False
-            )
-            layers.append(names.encode(**place, text="holder:N"))
-    present = [mark.word for mark in MARKS if any(point["mark"] == mark.word for point in (*points, *rings))]
-    tooltip = [altair.Tooltip(name, type="nominal", title=words) for name, words in _TOOLTIPS.items()]
+        layers += text(grants, "holder", MUTED, 7, -12, halo=True, **place)
+    drawn = by_mark({point["mark"] for point in (*points, *rings)})
     size = 34.0 if len(points) > 3 * NAMED else 72.0
     for marked, area, stroke in ((points, size, 1.8), (rings, 4.5 * size, 2.4)):
         if marked:
             marks = layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
-            layers.append(marks.encode(**place, **by_mark(present), tooltip=tooltip))
+            layers.append(marks.encode(**place, **drawn, tooltip=tips(_TOOLTIPS)))
     resource, times = inert(shown[0]["resource"], 80), [*filter(None, map(moment, shown))]
     part = "" if len(shown) == len(rows) else f", steps {steps[0]}–{steps[-1]}"
     span = f" · {times[0]} to {times[-1]}" if times else ""
@@ -122,6 +118,7 @@ def tokens_held(rows: Sequence[Row]) -> list[tuple[int | None, int | None]]:
 
 
 def point_of(row: Row, before: int | None, after: int | None) -> dict[str, Any]:
+    """The mark of a row and what is shown of it, with the token that was held before and after it."""
     granted = row["kind"] == "grant" and row["decision"] != "rejected"
     token = integer(row["after_token"] if granted and row["token"] is None else row["token"])
     undecided = row["undecided"] or row["decision"] == "unknown"

@@ -17,13 +17,12 @@ from fencinglab.charts.style import BROKEN, NONE_SEEN, Row, moment
 from fencinglab.history import NAMES, NOBODY
 from fencinglab.inert import inert
 from fencinglab.model.replay import Step
-from fencinglab.model.rows import clock, elapsed
+from fencinglab.model.rows import ASKED, clock, elapsed
 from fencinglab.model.rows import moment as true_time
 
 MOST = 8  # workers with a lane of their own; the others share one
 NAME = 18  # characters of the name of a lane
 AUTHORITY, RECEIVER, OUTSIDE, OTHERS, SOMEBODY = "authority", "receiver", "outside", "others", "not known"
-ASKED = ("grant", "renew", "release")  # decided by the authority
 _BEYOND = ("poll", "effect")  # decided by nobody of ours
 _LANDS = ("arrive", "repeat")  # events whose mutation was on its way
 _SPANS = {  # an event that begins a state of its worker -> the word for it, and the events that end it
@@ -147,12 +146,9 @@ def _workers(rows: Sequence[Row], steps: Sequence[Step]) -> dict[str, str]:
     for row in rows:
         names |= dict.fromkeys(name for name in (row["before_holder"], row["writer"], row["after_holder"]) if name)
     unknown = any(not row["writer"] and "delete" not in row["kind"] for row in rows)
-    lanes = {name: _lane(name, [*names][:MOST]) for name in names}
+    own = [*names][:MOST]
+    lanes = {name: _short(name, own) if name in own else OTHERS for name in names}
     return lanes | ({"": SOMEBODY} if unknown else {})
-
-
-def _lane(name: str, own: Sequence[str]) -> str:
-    return _short(name, own) if name in own else OTHERS
 
 
 def _short(name: str, names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ in every chart. JupyterLab draws Vega-Lite 5: nothing here needs a later one.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from fencinglab.model.rows import elapsed
 
 Row = Mapping[str, Any]
 Chart = altair.LayerChart
-Layers = list[altair.Chart]
 
 BLUE, VERMILLION, SKY, PURPLE = "#0072b2", "#d55e00", "#56b4e9", "#aa3377"
 # Neutral colours, each for one purpose, so that a page can replace them in dark mode.
@@ -29,7 +28,7 @@ NONE_SEEN = "none seen"  # the place of mutations whose token is not known, or t
 
 
 class Mark(NamedTuple):
-    """How one kind of mutation is drawn."""
+    """How one kind of mutation, or of cell in a matrix, is drawn."""
 
     word: str
     shape: str
@@ -37,9 +36,10 @@ class Mark(NamedTuple):
     stroke: str
 
 
+CROSS = "M-1,-1L1,1M-1,1L1,-1"
 MARKS = (
     Mark("accepted", "circle", BLUE, BLUE),
-    Mark("refused", "M-1,-1L1,1M-1,1L1,-1", "transparent", VERMILLION),
+    Mark("refused", CROSS, "transparent", VERMILLION),
     Mark("finished", "square", GREY, GREY),
     Mark("not decided", "circle", PAPER, INK),
     Mark("broke a rule", "circle", "transparent", PURPLE),  # a ring around one of the others
@@ -100,16 +100,36 @@ def layer(rows: Sequence[Row]) -> altair.Chart:
     return altair.Chart(altair.InlineData(values=[dict(row) for row in rows]))
 
 
-def by_mark(present: Sequence[str]) -> dict[str, Any]:
-    """Shape, fill and stroke by the kind of mark, with one legend of the kinds present."""
+def by_mark(words: Set[str], marks: Sequence[Mark] = MARKS, field: str = "mark") -> dict[str, Any]:
+    """Shape, fill and stroke by the word in this field of a row, with one legend of the marks with these words."""
+    present = [mark.word for mark in marks if mark.word in words]
     legend = altair.Legend(title=None, orient="bottom", direction="horizontal", values=present, symbolStrokeWidth=2)
 
-    def channel(kind: Any, field: str) -> Any:
-        scale = altair.Scale(domain=[mark.word for mark in MARKS], range=[getattr(mark, field) for mark in MARKS])
-        return kind("mark:N", scale=scale, legend=legend)
+    def channel(kind: Any, part: str) -> Any:
+        scale = altair.Scale(domain=[mark.word for mark in marks], range=[getattr(mark, part) for mark in marks])
+        return kind(f"{field}:N", scale=scale, legend=legend)
 
     channels = {"shape": altair.Shape, "fill": altair.Fill, "stroke": altair.Stroke}
-    return {field: channel(kind, field) for field, kind in channels.items()}
+    return {part: channel(kind, part) for part, kind in channels.items()}
+
+
+def tips(fields: Mapping[str, str]) -> list[altair.Tooltip]:
+    """What is shown of a row where the pointer rests on it: {field: word}."""
+    return [altair.Tooltip(field, type="nominal", title=words) for field, words in fields.items()]
+
+
+def text(
+    rows: Sequence[Row], field: str, colour: str, dx: int, dy: int, halo: bool = False, **place: Any
+) -> list[altair.Chart]:
+    """The text in this field beside the place of each row; with a halo it stays readable where a line crosses it."""
+    shades = [(PAPER, 3), (colour, 0)] if halo else [(colour, 0)]
+    marks = [
+        layer(rows).mark_text(
+            dx=dx, dy=dy, align="left", fontSize=10, fill=shade, stroke=shade, strokeWidth=wide, aria=False
+        )
+        for shade, wide in shades
+    ]
+    return [mark.encode(**place, text=f"{field}:N") for mark in marks]
 
 
 def heading(title: str, subtitle: Sequence[str] = ()) -> altair.Title:

@@ -24,17 +24,18 @@ RULE = (
 )
 
 
-def margin(workload: Workload, drift: float = DRIFT) -> dict[str, Any]:
+def margin(workload: Workload) -> dict[str, Any]:
     """The safe margin in seconds and its parts: lease - skew - drift - longest time in flight."""
     flight = _longest(workload) / SECOND
     lease, skew = workload.lease / SECOND, workload.skew / SECOND
-    value = lease - skew - lease * drift - flight
+    drift = lease * DRIFT
+    value = lease - skew - drift - flight
     stands = (
         f"{value:.2f} s after its grant or last renewal" if value > 0 else "at no time: nothing is left of the lease"
     )
     beyond = workload.pause.survival(max(value, 0.0) * SECOND)
     return {
-        "lease": lease, "skew": skew, "drift": lease * drift, "flight": flight, "value": value, "beyond": beyond,
+        "lease": lease, "skew": skew, "drift": drift, "flight": flight, "value": value, "beyond": beyond,
         "says": f"A worker that sends without a fence may do so until {stands}. It is no proof: between its look "
         f"at the clock and the write it may stand still, and {_share(beyond)} of all pauses outlast the whole margin.",
     }  # fmt: skip
@@ -92,11 +93,10 @@ def recommendation(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def breaks(row: Mapping[str, Any]) -> list[str]:
     """The invariants that the fix breaks, in some order of events or in a simulated job."""
-    searched = row["safety"] or {}
     return [
         name
         for name in INVARIANTS
-        if searched.get(name, {}).get("status") == "violated" or row["shares"][name]["seen"] or name in row["rare"]
+        if row["safety"][name]["status"] == "violated" or row["shares"][name]["seen"] or name in row["rare"]
     ]
 
 
@@ -119,9 +119,8 @@ def uncovered(row: Mapping[str, Any]) -> list[str]:
         found.append(f"Late writes are accepted in {_share(late['value'])} of the jobs; late is not stale.")
     if refused["seen"]:
         found.append(f"Finished work is refused for being late in {_share(refused['value'])} of the jobs.")
-    if row["safety"]:
-        found.append("What was not searched: more workers and writes, and the hazards of `fencinglab check --hazard`.")
-    whatif = row.get("whatif")
+    found.append("What was not searched: more workers and writes, and the hazards of `fencinglab check --hazard`.")
+    whatif = row["whatif"]
     if whatif and whatif["without_token"]:
         found.append(f"{whatif['without_token']:,} writes of the log presented no token: no guard stops such a writer.")
     if whatif and whatif["open"]:

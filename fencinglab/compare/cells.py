@@ -35,10 +35,14 @@ def mean(found: Mapping[str, Any], sign: str = "") -> str:
     return f"{found['value']:{sign}.2f} ({found['low']:{sign}.2f}{between}{found['high']:{sign}.2f})"
 
 
-def invariant(row: Mapping[str, Any], name: str) -> str:
+def mark(status: str, length: int | None) -> str:
     """`●`, or `✕ 9` with the steps of the shortest run that breaks it."""
-    cell = row["safety"].get(name, {"status": "undecided", "length": None})
-    return f"✕ {cell['length']}" if cell["status"] == "violated" else MARKS[cell["status"]]
+    return f"{MARKS[status]} {length}" if status == "violated" else MARKS[status]
+
+
+def invariant(row: Mapping[str, Any], name: str) -> str:
+    """The mark of an invariant in a row of a review."""
+    return mark(**row["safety"][name])
 
 
 def seconds(value: float | None) -> str:

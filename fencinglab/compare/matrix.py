@@ -7,7 +7,8 @@ from typing import Any
 
 import fencinglab
 from fencinglab import charts
-from fencinglab.explore.invariants import INVARIANTS, MARKS
+from fencinglab.compare.cells import mark
+from fencinglab.explore.invariants import INVARIANTS
 from fencinglab.explore.matrix import Cell
 from fencinglab.inert import wrapped
 from fencinglab.model import incident
@@ -31,7 +32,7 @@ def screen(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Ro
     lines.append(f"{'':<{wide}}  " + "  ".join(f"{name:>{widths[name]}}" for name in shown) + f"  {'states':>9}")
     lines.append(f"{'':<{wide}}  " + "  ".join(f"{INVARIANTS[name].group:>{widths[name]}}" for name in shown))
     for fix, row in _by_fix(cells).items():
-        told = "  ".join(f"{_cell(row[name]):>{widths[name]}}" for name in shown)
+        told = "  ".join(f"{mark(row[name].status, row[name].length):>{widths[name]}}" for name in shown)
         lines.append(f"{fix:<{wide}}  {told}  {row[shown[0]].states:>9,}")
     if incidents:
         lines += ["", *_incidents(incidents)]
@@ -44,10 +45,6 @@ def _by_fix(cells: Iterable[Cell]) -> dict[str, dict[str, Cell]]:
     for cell in cells:
         rows.setdefault(cell.fix, {})[cell.invariant] = cell
     return rows
-
-
-def _cell(cell: Cell) -> str:
-    return f"✕ {cell.length}" if cell.status == "violated" else MARKS[cell.status]
 
 
 def _incidents(rows: Sequence[incident.Row]) -> Iterator[str]:

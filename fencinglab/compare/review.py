@@ -17,10 +17,9 @@ from fencinglab.compare import adoption, advise, team
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.requests import Requests
 from fencinglab.explore import matrix
-from fencinglab.logs import read
 from fencinglab.model.fix import Fix, named
 from fencinglab.report.examine import Examination, examine, request_of
-from fencinglab.report.report import plain
+from fencinglab.report.report import place, plain
 from fencinglab.simulate import laws, measure
 from fencinglab.simulate.measure import Cost
 from fencinglab.simulate.terms import LAWS, SAYS
@@ -65,19 +64,19 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
     if asked.logs:
         progress("reading the log")
         with examine(request_of(asked.logs, dict(asked.log_options)), progress=progress) as done:
-            log, found = _log(done, fixes, file, progress), fit.fit(done.con)
-        made, origin = _fitted(found, asked.said)
+            log, shows = _log(done, fixes, file, progress), fit.fit(done.con)
+        made, origin = _fitted(shows, asked.said)
         log["times"] = [
             {"name": name, "says": fit.SAYS[name], "seen": one.seen, "median": one.median / 1e6, "used": name in origin}
-            for name, one in found.times.items()
+            for name, one in shows.times.items()
         ]
-        log |= {"grants": found.grants, "vanished": found.vanished, "workers": found.workers}
+        log |= {"grants": shows.grants, "vanished": shows.vanished, "workers": shows.workers}
     safety = _safety([fix.name for fix in fixes], progress)
     costs = measure.measured(made, fixes, jobs, asked.seed, lambda done: progress(f"{done:,} jobs"))
     rows = [_row(cost, safety[cost.fix.name], log) for cost in costs]
     advice = advise.recommendation(rows)
     swept = [named(name) for name in dict.fromkeys([fixes[0].name, *filter(None, [advice["fix"]])])]
-    found_plain = plain({
+    found = {
         "schema": SCHEMA,
         "headline": headline(rows, advice),
         "fixes": rows,
@@ -99,9 +98,8 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
         "seed": asked.seed,
         "command": shlex.join(asked.command),
         "versions": {"fencinglab": fencinglab.__version__, "python": platform.python_version()},
-    })  # fmt: skip
-    assert isinstance(found_plain, dict)
-    return found_plain
+    }
+    return {name: plain(value) for name, value in found.items()}
 
 
 def headline(rows: Sequence[Mapping[str, Any]], advice: Mapping[str, Any]) -> str:
@@ -135,7 +133,7 @@ def _row(cost: Cost, safety: dict[str, dict[str, Any]], log: dict[str, Any] | No
         "leaves": cost.fix.leaves,
         "guard": cost.fix.guard,
         "safety": safety,
-        "shares": {name: share._asdict() | {"value": share.value} for name, share in cost.shares.items()},
+        "shares": {name: share._asdict() for name, share in cost.shares.items()},
         "rare": {name: rare._asdict() for name, rare in cost.rare.items()},
         "means": {name: mean._asdict() for name, mean in cost.means.items()},
         "against": {name: mean._asdict() for name, mean in cost.against.items()},
@@ -153,9 +151,7 @@ def _log(
     untold = proposal.judge_proposal(done.con, file, progress) if file else {}
     guards = dict.fromkeys([*(fix.guard for fix in fixes), *([proposal.NAME] if file else [])])
     rows = {guard: whatif.rows(done.con, guard, SHOWN) for guard in guards}
-    placed = read.place(done.con, done.log, {row["row_id"] for found in rows.values() for row in found})
-    for row in (row for found in rows.values() for row in found):
-        row["source"] = placed.get(row.pop("row_id"), row["source"])
+    place(done.con, done.log, [row for found in rows.values() for row in found])
     return {
         "headline": done.report["headline"],
         "verdict": done.report["verdict"],
@@ -205,8 +201,7 @@ def _sweep(
         for cost in measure.measured(other, fixes, jobs, seed):
             points.append({
                 "fix": cost.fix.name, "lease": lease / 1e6, "jobs": jobs,
-                "duplicates": cost.shares["terminal"]._asdict() | {"value": cost.shares["terminal"].value},
-                "stale": cost.shares["ownership"]._asdict() | {"value": cost.shares["ownership"].value},
+                "duplicates": cost.shares["terminal"]._asdict(), "stale": cost.shares["ownership"]._asdict(),
                 "dead": cost.means["dead"]._asdict(), "wasted": cost.means["wasted"]._asdict(),
             })  # fmt: skip
     for point in points:

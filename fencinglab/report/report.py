@@ -44,7 +44,7 @@ def build(
     counters, elsewhere = evidence.renewal_counters(con, audit), evidence.granted_elsewhere(con, audit)
     open_core = [r for r in audit.results if r.rule.core and r.status == "unknown" and r.undecided]
     open_rows = {r.rule.name: evidence.undecided(con, r.rule.name, SHOWN) for r in open_core}
-    _place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
+    place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
     suspects = [r for r in affected if r["undecided"] and r["holders"] > 1] or [r for r in affected if r["undecided"]]
     lines = evidence.decision_rule(audit)
     report = {
@@ -127,7 +127,8 @@ def plain(value: Any) -> Any:
     return number if abs(number) <= 1 << 53 else str(number)
 
 
-def _place(con: duckdb.DuckDBPyConnection, log: read.Log, rows: list[dict[str, Any]]) -> None:
+def place(con: duckdb.DuckDBPyConnection, log: read.Log, rows: list[dict[str, Any]]) -> None:
+    """Give each row the place in its file that its `row_id`, which goes, stands for as its `source`."""
     placed = read.place(con, log, {row["row_id"] for row in rows})
     for row in rows:
         row["source"] = placed.get(row.pop("row_id"), row["source"])
@@ -145,9 +146,8 @@ def _replays(con: duckdb.DuckDBPyConnection, log: read.Log, affected: list[dict[
 
 
 def headline(
-    audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int = 0, elsewhere: int = 0,
-    skipped: str = "",
-) -> str:  # fmt: skip
+    audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int, elsewhere: int, skipped: str
+) -> str:
     """The first line of every rendering: the verdict in words that a tired person understands, naming nobody."""
     if audit.verdict == "violated":
         worst, *others = _failing(audit)

@@ -86,7 +86,7 @@ def drawn(workload: Workload, seed: int, jobs: NDArray[np.uint64], attempt: Any,
         crashed_at = np.where(number(_CRASH) <= workload.crash, _part(number(_CRASHED), whole), NEVER)
     skew = np.zeros(size, dtype=np.int64)
     if workload.skew:
-        skew = _part(number(_SKEW), np.int64(workload.skew)) - workload.skew // 2
+        skew = _skew(workload, number(_SKEW))
     again = (never,) * writes
     if workload.repeat:
         again = tuple(_repeated(workload, number, k, never) for k in range(writes))
@@ -103,9 +103,13 @@ def asked_after(workload: Workload, seed: int, jobs: NDArray[np.uint64], attempt
     """
     after = laws.beyond(workload.takeover, uniform(seed, jobs, attempt, _TAKEOVER))
     if workload.skew:
-        skew = _part(uniform(seed, jobs, attempt, _SKEW), np.int64(workload.skew)) - workload.skew // 2
-        after = after - skew
+        after = after - _skew(workload, uniform(seed, jobs, attempt, _SKEW))
     return after
+
+
+def _skew(workload: Workload, v: Floats) -> Ints:
+    """By how much a clock runs ahead: no two are further apart than they may be."""
+    return _part(v, np.int64(workload.skew)) - workload.skew // 2
 
 
 def _part(v: Floats, whole: Any) -> Ints:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fencinglab.model.fix import Fix
-from fencinglab.simulate.chance import NEVER, Chance, Tilt, asked_after, drawn
+from fencinglab.simulate.chance import NEVER, Chance, asked_after, drawn
 from fencinglab.simulate.course import Course, course
 from fencinglab.simulate.laws import Floats, Ints
 from fencinglab.simulate.running import COUNTED, Running, Told
@@ -46,15 +46,15 @@ class Outcome(NamedTuple):
 
 
 def simulate(
-    workload: Workload, fix: Fix, seed: int, jobs: NDArray[np.uint64], tilt: Tilt | None = None,
-    told: Told | None = None, first: Chance | None = None,
+    workload: Workload, fix: Fix, seed: int, jobs: NDArray[np.uint64], told: Told | None = None,
+    first: Chance | None = None,
 ) -> Outcome:  # fmt: skip
     """The outcome of these jobs, each a function of workload, fix, seed and its number alone.
 
     `told` is given what happens, to tell one job: (moment, what, details). `first` is what chance brings to the first
-    attempts, where it is known.
+    attempts, where it is known already or drawn otherwise.
     """
-    chance = first or drawn(workload, seed, jobs, 1, tilt)
+    chance = first or drawn(workload, seed, jobs, 1)
     planned = course(workload, fix, chance)
     asks = asked_after(workload, seed, jobs, np.int64(2))
     calm = _calm(workload, fix, chance, planned, asks) if told is None else np.zeros(jobs.shape, dtype=bool)

@@ -19,7 +19,7 @@ from fencinglab.model.fix import Fix
 from fencinglab.simulate.chance import NEVER, Tilt, drawn
 from fencinglab.simulate.jobs import Outcome, simulate
 from fencinglab.simulate.laws import Floats
-from fencinglab.simulate.workload import Workload
+from fencinglab.simulate.workload import SECOND, Workload
 
 Z = 1.959963984540054  # of an interval at 95 %
 BLOCK = 1 << 14  # jobs at a time: larger ones take more memory and no less time
@@ -61,11 +61,7 @@ class Share(NamedTuple):
     jobs: int
     low: float
     high: float
-
-    @property
-    def value(self) -> float:
-        """The share that was seen."""
-        return self.seen / self.jobs
+    value: float  # the share that was seen
 
 
 class Mean(NamedTuple):
@@ -110,6 +106,11 @@ def wilson(count: int, jobs: int) -> tuple[float, float]:
     return (0.0 if count == 0 else max(0.0, middle - half)), (1.0 if count == jobs else min(1.0, middle + half))
 
 
+def share(seen: int, jobs: int) -> Share:
+    """The share of the jobs in which it was seen, with its interval."""
+    return Share(seen, jobs, *wilson(seen, jobs), seen / jobs)
+
+
 def enough(jobs: int, precision: float | None = None) -> int:
     """The same number of jobs; a UsageError where it cannot be, or is too few for that precision.
 
@@ -146,7 +147,7 @@ def measured(
 
 def tilt_for(workload: Workload, fixes: Iterable[Fix]) -> Tilt:
     """Long pauses: those that outlast a lease under one of the fixes. Empty where no pause ever does."""
-    longest = {workload.length(fix) + fix.delay * 1_000_000 for fix in fixes}
+    longest = {workload.length(fix) + fix.delay * SECOND for fix in fixes}
     chances = {workload.pause.survival(time) for time in longest}
     return Tilt(tuple(sorted(chance for chance in chances if 0 < chance < 1)))
 
@@ -205,7 +206,7 @@ def _tallied(
 
 
 def _cost(tally: _Tally, tilted: _Tally | None) -> Cost:
-    shares = {name: Share(count, tally.jobs, *wilson(count, tally.jobs)) for name, count in tally.counts.items()}
+    shares = {name: share(count, tally.jobs) for name, count in tally.counts.items()}
     rare = {}
     if tilted:
         found = {n: _rare(tilted, n, shares[n]) for n in WATCHED if shares[n].seen < RARE and tilted.counts[n]}

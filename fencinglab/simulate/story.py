@@ -16,7 +16,7 @@ from fencinglab.model import replay, timeline
 from fencinglab.model.event import MUTATIONS, Event
 from fencinglab.model.fix import Fix
 from fencinglab.model.timeline import Timeline
-from fencinglab.simulate.chance import NEVER, Tilt
+from fencinglab.simulate.chance import NEVER
 from fencinglab.simulate.jobs import simulate
 from fencinglab.simulate.running import Told
 from fencinglab.simulate.workload import SECOND, Workload
@@ -43,13 +43,13 @@ class _Attempt(NamedTuple):
     looks: tuple[int, ...]
 
 
-def timeline_of(workload: Workload, fix: Fix, seed: int, job: int, tilt: Tilt | None = None) -> Timeline:
+def timeline_of(workload: Workload, fix: Fix, seed: int, job: int) -> Timeline:
     """The job as a timeline. Replayed under the fix, the same is decided in the same order.
 
     A job that no timeline can tell is a ValueError: where leases are renewed, only with three renewals a lease.
     """
     told: Told = []
-    simulate(workload, fix, seed, np.array([job], dtype=np.uint64), tilt, told)
+    simulate(workload, fix, seed, np.array([job], dtype=np.uint64), told)
     attempts = _attempts(told, fix)
     every = [*_own(attempts, workload, fix), *_receivers(attempts, told, workload, fix)]
     moments = sorted(every, key=lambda moment: moment[:3])

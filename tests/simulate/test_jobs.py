@@ -113,7 +113,7 @@ def test_every_write_is_counted_once():
     workload = ROUGH["two workers"]
     outcome = simulate(workload, FIXES["fenced"], 2, jobs(3000))
 
-    assert np.array_equal(outcome.stale >= outcome.ownership + outcome.rejected_stale, np.ones(3000, dtype=bool))
+    assert np.all(outcome.stale >= outcome.ownership + outcome.rejected_stale)
     assert np.all(outcome.order <= outcome.ownership)
     assert np.all(outcome.needless <= outcome.reassigned)
     assert np.all((outcome.finished_at == NEVER) == (outcome.finishes == 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -22,8 +23,6 @@ PLAIN = Workload(
 
 
 def pausing(mean: float) -> Workload:
-    from dataclasses import replace
-
     return replace(PLAIN, pause=Law("exponential", mean * SECOND))
 
 
@@ -60,7 +59,7 @@ def test_both_ways_to_sample_agree():
     workload, fix = pausing(12), FIXES["unfenced"]
     [plain] = measure._tallied(workload, [fix], 40_000, 9, None, lambda _: None)
     [tilted] = measure._tallied(workload, [fix], 40_000, 9, measure.tilt_for(workload, [fix]), lambda _: None)
-    share = measure.Share(plain.counts["stale"], plain.jobs, *wilson(plain.counts["stale"], plain.jobs))
+    share = measure.share(plain.counts["stale"], plain.jobs)
     rare = measure._rare(tilted, "stale", share)
 
     assert rare.fits
@@ -74,9 +73,8 @@ def test_an_estimate_that_does_not_fit_is_said_not_to():
     workload, fix = pausing(2.5), FIXES["unfenced"]
     [tilted] = measure._tallied(workload, [fix], 20_000, 9, measure.tilt_for(workload, [fix]), lambda _: None)
     tilted.weights *= (1.5, 2.25)
-    share = measure.Share(0, 20_000, *wilson(0, 20_000))
 
-    assert measure._rare(tilted, "stale", share).fits is False
+    assert measure._rare(tilted, "stale", measure.share(0, 20_000)).fits is False
 
 
 def test_differences_are_of_the_same_jobs():

@@ -18,6 +18,7 @@ from fencinglab.model.timeline import Timeline, parse
 from fencinglab.model.world import Decision
 
 ANSWERS = ("accepted", "rejected", "not sent")  # what can become of a mutation
+_SENT = (*MUTATIONS, "arrive", "repeat")  # the events in which one reaches the receiver, if it was sent
 
 
 def check_prediction(run: Run, guesses: Mapping[str, str]) -> str:
@@ -25,7 +26,7 @@ def check_prediction(run: Run, guesses: Mapping[str, str]) -> str:
 
     `guesses` is {line of the timeline: accepted, rejected or not sent}; an empty guess is one that is still to be made.
     """
-    steps = {str(step.event): step for step in reversed(run.told) if step.event.act in (*MUTATIONS, "arrive", "repeat")}
+    steps = {str(step.event): step for step in reversed(run.told) if step.event.act in _SENT}
     told, right, made = [], 0, 0
     for line, guess in guesses.items():
         if line not in steps:
@@ -115,7 +116,7 @@ def _of_break(fix: Fix, timeline: Timeline, change: Mapping[str, str]) -> list[s
 
 def _turns(run: Run) -> str:
     """The steps that decide whether harm is done: who was granted the lease, and what became of each mutation."""
-    turning = [step for step in run.told if step.event.act in ("acquire", "arrive", "repeat", *MUTATIONS)][1:]
+    turning = [step for step in run.told if step.event.act in ("acquire", *_SENT)][1:]
     return "Look at: " + "; ".join(f"{clock(step.at)} {step.says}" for step in turning) + "."
 
 

@@ -12,9 +12,7 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format and direction charac
 
 def inert(text: object, width: int) -> str:
     """The text on one line without hidden characters, its middle left out beyond `width` characters."""
-    line = "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _HIDDEN else c for c in _bounded(text, width)
-    )
+    line = "".join(_MARK if unicodedata.category(c) in _HIDDEN else c for c in _bounded(text, width))
     if len(line) <= width:
         return line
     tail = width // 3

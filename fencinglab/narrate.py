@@ -12,7 +12,7 @@ from fencinglab.inert import wrapped
 from fencinglab.model import shelf
 from fencinglab.model.facts import end, facts
 from fencinglab.model.fix import FIXES
-from fencinglab.model.harm import Harm, harms, stale_attempts, unsafe, why_idle
+from fencinglab.model.harm import CLASSES, Harm, harms, stale_attempts, unsafe, why_idle
 from fencinglab.model.incident import RESULTS, VERDICTS, Incident, rows
 from fencinglab.model.matrix import proposals
 from fencinglab.model.replay import Run, Step
@@ -53,11 +53,10 @@ def _header(runs: Sequence[Run]) -> list[str]:
 
 
 def _events(runs: Sequence[Run]) -> list[str]:
-    everything = [(*run.steps, *run.afterwards) for run in runs]
-    wide = min(max(len(str(step.event)) for step in everything[0]), 34)
+    wide = min(max(len(str(step.event)) for step in runs[0].told), 34)
     broken = [{line for harm in unsafe(run) for line in harm.lines} for run in runs]
     lines: list[str] = []
-    for number, steps in enumerate(zip(*everything, strict=True)):
+    for number, steps in enumerate(zip(*(run.told for run in runs), strict=True)):
         if number == len(runs[0].steps):
             lines.append(f"{'':9}afterwards:")
         groups: dict[tuple[str, str], list[tuple[Run, Step]]] = {}
@@ -163,8 +162,8 @@ def conclusion(of: Incident) -> str:
         lines.append("Readers of the reports expected otherwise:")
     for what, why in because:
         lines += wrapped(f"  {what}: ", why)
-    lines += wrapped("No such log shows: ", of.not_seen) if of.not_seen else []
-    lines += wrapped("Also proposed: ", of.beyond) if of.beyond else []
+    lines += wrapped("No such log shows: ", of.not_seen)
+    lines += wrapped("Also proposed: ", of.beyond)
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -219,7 +218,7 @@ def contents(runs: Sequence[Run], companions: Sequence[Run] = ()) -> dict[str, s
 
 def _trace(runs: Sequence[Run]) -> Iterable[dict[str, Any]]:
     for run in runs:
-        for step in (*run.steps, *run.afterwards):
+        for step in run.told:
             decided = [decision.row["decision"] for decision in step.decisions]
             tokens = [decision.row["token"] for decision in step.decisions]
             yield {
@@ -234,7 +233,7 @@ def _trace(runs: Sequence[Run]) -> Iterable[dict[str, Any]]:
 def _comparison(runs: Sequence[Run]) -> Iterable[dict[str, Any]]:
     for run in runs:
         found = harms(run)
-        groups = {g: ", ".join(h.name for h in found if h.group == g) for g in ("unsafe", "window", "cost")}
+        groups = {group: ", ".join(harm.name for harm in found if harm.group == group) for group in CLASSES}
         for resource in run.timeline.resources:
             ends = {f: end(run, resource, f) for f in ("value", "status", "next_poll", "retry")}
             yield {

@@ -48,8 +48,8 @@ def layers(chart, mark):
 def points(chart):
     """{step: word of its mark} of the mutations, and the steps that are ringed."""
     values = [point for layer in layers(chart, "point") for point in layer["values"]]
-    rings = [point["step"] for point in values if point["mark"] == charts.BROKEN]
-    return {point["step"]: point["mark"] for point in values if point["mark"] != charts.BROKEN}, rings
+    rings = [point["step"] for point in values if point["mark"] == charts.style.BROKEN]
+    return {point["step"]: point["mark"] for point in values if point["mark"] != charts.style.BROKEN}, rings
 
 
 def levels(chart):
@@ -92,16 +92,16 @@ def test_colour_and_shape_agree_everywhere():
         encoding = layers(charts.tokens(rows), "point")[0]["encoding"]
         for channel in ("shape", "fill", "stroke"):
             assert encoding[channel]["scale"] == {
-                "domain": [mark.word for mark in charts.MARKS],
-                "range": [getattr(mark, channel) for mark in charts.MARKS],
+                "domain": [mark.word for mark in charts.style.MARKS],
+                "range": [getattr(mark, channel) for mark in charts.style.MARKS],
             }
 
 
 def test_marks_differ_without_colour():
     """No two marks are told apart by hue alone: shape, or filled against hollow, tells them apart as well."""
-    plain = {(mark.shape, mark.fill in ("transparent", charts.PAPER)) for mark in charts.MARKS[:-1]}
+    plain = {(mark.shape, mark.fill in ("transparent", charts.style.PAPER)) for mark in charts.style.MARKS[:-1]}
 
-    assert len(plain) == len(charts.MARKS) - 1
+    assert len(plain) == len(charts.style.MARKS) - 1
 
 
 def test_legend_lists_what_is_drawn():
@@ -133,8 +133,8 @@ def test_mutations_without_a_token_have_their_own_lane():
     chart = charts.tokens([row(1, "grant", 41), row(2, "write", undecided=True)])
     placed = {point["step"]: point["token"] for point in layers(chart, "point")[0]["values"]}
 
-    assert placed == {1: "41", 2: charts.NONE_SEEN}
-    assert levels(chart) == ["41", charts.NONE_SEEN]
+    assert placed == {1: "41", 2: charts.style.NONE_SEEN}
+    assert levels(chart) == ["41", charts.style.NONE_SEEN]
 
 
 def test_tokens_are_ordered_as_numbers():
@@ -213,7 +213,7 @@ def test_long_histories_show_the_finding():
     chart = charts.tokens(rows)
     marks, rings = points(chart)
 
-    assert len(marks) == charts.WINDOW
+    assert len(marks) == charts.held.WINDOW
     assert rings == [801]
     assert f"steps {min(marks)}–{max(marks)}" in chart.to_dict()["title"]["subtitle"][0]
 
@@ -221,7 +221,7 @@ def test_long_histories_show_the_finding():
 def test_holders_are_named_at_their_grants():
     """Each accepted grant is labelled with its holder, as long as the labels have room."""
     few = layers(charts.tokens(story()), "text")
-    many = charts.tokens([row(i, "grant", i) for i in range(1, charts.NAMED + 2)])
+    many = charts.tokens([row(i, "grant", i) for i in range(1, charts.held.NAMED + 2)])
 
     assert [point["holder"] for point in few[-1]["values"]] == ["ann", "bob"]
     assert layers(many, "text") == []
@@ -229,8 +229,8 @@ def test_holders_are_named_at_their_grants():
 
 def test_width_is_fixed():
     """Every chart has the same width in pixels: a container's width is blank in saved notebooks."""
-    assert charts.tokens(story()).to_dict()["width"] == charts.WIDTH
-    assert charts.rejections(refusals()).to_dict()["width"] == charts.WIDTH
+    assert charts.tokens(story()).to_dict()["width"] == charts.style.WIDTH
+    assert charts.rejections(refusals()).to_dict()["width"] == charts.style.WIDTH
 
 
 # --------------------------------------------------------------------------- rejections
@@ -251,7 +251,9 @@ def test_late_is_told_from_stale():
 
     assert parts[:2] == [("stale", 0, 2), ("late", 2, 3)]
     assert [low for _, low, _ in parts[2:]] == [0, 3, 4, 5]
-    assert bars["encoding"]["color"]["scale"]["domain"] == [meaning for _, meaning, _ in charts.REJECTIONS.values()]
+    assert bars["encoding"]["color"]["scale"]["domain"] == [
+        meaning for _, meaning, _ in charts.refused.REJECTIONS.values()
+    ]
 
 
 def test_rejections_are_summed_up_in_the_title():
@@ -284,7 +286,7 @@ def test_bars_do_not_overlap():
 
 def test_nothing_to_draw():
     """No rows, and no refusals in the rows, give None, for which the caller has a sentence."""
-    none = dict.fromkeys(charts.REJECTIONS, 0)
+    none = dict.fromkeys(charts.refused.REJECTIONS, 0)
 
     assert charts.tokens([]) is None
     assert charts.rejections([]) is None
@@ -332,7 +334,7 @@ def test_renderer_gives_three_mimes():
     assert bundle["application/vnd.vegalite.v5+json"]["$schema"].endswith("/v5.json")
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert bundle["text/plain"].startswith("Fencing tokens of report-7")
-    assert more["image/png"] == {"alt": bundle["text/plain"], "width": pytest.approx(charts.WIDTH + 75, abs=40)}
+    assert more["image/png"] == {"alt": bundle["text/plain"], "width": pytest.approx(charts.style.WIDTH + 75, abs=40)}
 
 
 # --------------------------------------------------------------------------- fixes and invariants

@@ -128,7 +128,7 @@ def test_harm_is_ringed_and_told():
     """The stale write is ringed without a fence and refused with one; the finding says which."""
     unfenced, fenced = scene("report-generation", "unfenced"), scene("report-generation")
 
-    assert [(point["x"], point["mark"]) for point in unfenced.rings] == [(8, charts.BROKEN)]
+    assert [(point["x"], point["mark"]) for point in unfenced.rings] == [(8, charts.style.BROKEN)]
     assert unfenced.finding == "41 was accepted after 42: write by A at 01:04"
     assert [point["mark"] for point in fenced.points if point["x"] == 8] == ["refused"]
     assert fenced.rings == []
@@ -138,7 +138,7 @@ def test_a_refused_request_for_a_lease_shows_no_token():
     """A worker that was granted nothing presented nothing."""
     [_, refused] = told("A acquires; B acquires").points
 
-    assert (refused["mark"], refused["token"]) == ("refused", charts.NONE_SEEN)
+    assert (refused["mark"], refused["token"]) == ("refused", charts.style.NONE_SEEN)
 
 
 def test_one_grant_over_two_resources_is_one_decision():
@@ -301,7 +301,7 @@ def test_multiples_share_lanes_marks_and_width():
     assert [panel["title"]["text"][0].partition(":")[0] for panel in panels] == ["longer-lease", "unfenced"]
     assert len({str((panel["width"], panel["height"], panel["encoding"]["y"])) for panel in panels}) == 1
     assert len({str(panel["encoding"]["x"]["scale"]) for panel in panels}) == 1
-    assert {panel["width"] for panel in panels} == {charts.WIDTH}
+    assert {panel["width"] for panel in panels} == {charts.style.WIDTH}
     assert [panel["encoding"]["x"]["axis"]["labels"] for panel in panels] == [False, True]
 
 
@@ -336,8 +336,8 @@ def test_long_histories_show_the_finding():
     rows = [row(i, "write", 1) | {"broken": i == 800} for i in range(1000)]
     chart = charts.lanes(rows)
 
-    assert len(values(chart, "point")) == charts.WINDOW + 1
-    assert chart.to_dict()["title"]["subtitle"][0].endswith(f"1,000 mutations, {charts.WINDOW} of them shown")
+    assert len(values(chart, "point")) == charts.held.WINDOW + 1
+    assert chart.to_dict()["title"]["subtitle"][0].endswith(f"1,000 mutations, {charts.held.WINDOW} of them shown")
 
 
 def test_drawn_the_same_every_time():

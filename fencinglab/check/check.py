@@ -94,12 +94,12 @@ def beside(
 
 
 def _searched(team: Team, most: int, progress: Callable[[str], None]) -> Answer:
-    """The answer of a search in which each operation can be carried out; else an InputError."""
-    answer = explore(
-        team, most=most, progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests")
-    )  # fmt: skip
+    """The answer of a search in which each operation of the program can be carried out; else an InputError."""
+    answer = explore(team, most=most, progress=lambda states: progress(f"{states:,} states, {team.calls:,} requests"))
     if not answer.stopped:
-        _possible(team)
+        for says, optional in _idle(team):
+            if not optional:
+                raise InputError(f"{team.file.name}: {says}")
     return answer
 
 
@@ -111,13 +111,6 @@ def _team(
     sending.refused(file)
     with _receiver(endpoint_url) as receiver, sending.tables(receiver, file, streams=False):
         yield Team(file, lambda *asked: sending.step(receiver, *asked), begin(file), workers, hazards, optional)
-
-
-def _possible(team: Team) -> None:
-    """Raise InputError for the first operation of the program that can never be carried out, with the reason."""
-    for says, optional in _idle(team):
-        if not optional:
-            raise InputError(f"{team.file.name}: {says}")
 
 
 def _idle(team: Team) -> Iterator[tuple[str, bool]]:

@@ -19,6 +19,7 @@ from fencinglab.explore.steps import Model
 from fencinglab.explore.telling import Told
 from fencinglab.explore.walk import Needed
 from fencinglab.inert import inert, wrapped
+from fencinglab.model.harm import CLASSES
 
 APART = "The shortest run that tells them apart"
 SCHEMA = "fencinglab.check/1"  # of the page and of check.json
@@ -71,7 +72,7 @@ def _steps(verdict: Verdict) -> str:
 
 def _bounds(answer: Answer) -> Iterator[str]:
     model = answer.model
-    yield from wrapped("searched    ", f"{model.searched}; {answer.states:,} states")
+    yield from _size("searched    ", answer)
     if not isinstance(model, Model) and model.file.rest:
         own = [name for name in model.file.operations if name not in model.file.taken]
         yield from wrapped(
@@ -82,6 +83,10 @@ def _bounds(answer: Answer) -> Iterator[str]:
     yield from wrapped("        off ", ", ".join(off(answer)) or "none")
     if answer.stopped:
         yield from wrapped("bound       ", answer.stopped)
+
+
+def _size(head: str, answer: Answer) -> list[str]:
+    return wrapped(head, f"{answer.model.searched}; {answer.states:,} states")
 
 
 def off(answer: Answer) -> list[str]:
@@ -117,9 +122,8 @@ def says(answer: Answer, verdict: Verdict) -> str:
 
 def worst_first(answer: Answer) -> list[Verdict]:
     """The invariants that are violated, the unsafe ones first, each class by the length of its run."""
-    groups = ("unsafe", "window", "cost")
     broken = [verdict for verdict in answer.verdicts if verdict.status == "violated"]
-    return sorted(broken, key=lambda v: (groups.index(INVARIANTS[v.invariant].group), v.length or 0))
+    return sorted(broken, key=lambda v: (CLASSES.index(INVARIANTS[v.invariant].group), v.length or 0))
 
 
 def _shown(answer: Answer, name: str) -> Iterator[str]:
@@ -245,7 +249,7 @@ def beside(found: Beside) -> str:
     """What `fencinglab check` prints of two files: both verdicts by invariant, and the run that tells them apart."""
     lines = [line for answer in found.answers for line in wrapped("", headline(answer))]
     names = [inert(answer.model.file.name, 34) for answer in found.answers]
-    lines += ["", *_bounds(found.answers[0]), *_searched_too(found.answers[1]), ""]
+    lines += ["", *_bounds(found.answers[0]), *_size("second      ", found.answers[1]), ""]
     wide, row = max(map(len, INVARIANTS)), max(24, len(names[0]) + 2)
     lines += [f"{'':<{wide + 12}}{names[0]:<{row}}{names[1]}"]
     for verdicts in zip(*(answer.verdicts for answer in found.answers), strict=True):
@@ -254,10 +258,6 @@ def beside(found: Beside) -> str:
         mark = "≠" if cells[0] != cells[1] else " "
         lines.append(f"{mark} {name:<{wide}}  {INVARIANTS[name].group:<6}  {cells[0]:<{row}}{cells[1]}")
     return "\n".join([*lines, "", *_apart(found)]) + "\n"
-
-
-def _searched_too(answer: Answer) -> Iterator[str]:
-    yield from wrapped("second      ", f"{answer.model.searched}; {answer.states:,} states")
 
 
 def _short(verdict: Verdict) -> str:

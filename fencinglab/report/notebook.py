@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,6 @@ def executed(logs: Sequence[str], options: Mapping[str, str], work: Path) -> str
 
     A failing cell is an InputError that names its error.
     """
-    import shlex
-
     import papermill
 
     own = {name: value for name, value in options.items() if name in PARAMETERS}

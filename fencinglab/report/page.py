@@ -1,7 +1,7 @@
 """What a reader opens: report.html, and what it shares with other pages.
 
 The page is one file without script and without any address: it opens anywhere, offline, and nothing in a
-log can act in it. Every text is escaped, made inert and cut; only the charts, drawn by charts.py, go in as markup.
+log can act in it. Every text is escaped, made inert and cut; only the charts, drawn by `charts`, go in as markup.
 """
 
 from __future__ import annotations
@@ -15,20 +15,12 @@ from markupsafe import Markup, escape
 
 from fencinglab import charts
 from fencinglab.inert import inert
+from fencinglab.report.screen import STATUS
 
 ROWS = 6  # evidence rows a rule on the page; report.json has more, findings.csv all of them
 DRAWN = 3  # resources whose history is drawn
 TEXT, NAME, LONG = 240, 100, 4000  # characters of one text, of one name, of one command or line of a snippet
 
-# How a status is worded; the symbol stands beside every colour.
-STATUS = {
-    "violated": ("✕", "violated", "broken at least once"),
-    "holds": ("●", "holds", "every case was decided, none was broken"),
-    "idle": ("·", "idle", "could be decided, but nothing put it to the test"),
-    "unknown": ("○", "unknown", "a case lacked evidence"),
-    "not_visible": ("○", "not visible", "this format can never show it"),
-    "not_applicable": ("·", "not applicable", "declared so for this audit"),
-}
 VERDICT = {"violated": "✕", "holds": "●", "inconclusive": "○"}
 CLASSES = {
     "unsafe": "a stale or double effect was accepted, or the sequence that excludes one is broken",

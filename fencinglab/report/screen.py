@@ -13,10 +13,14 @@ _COUNTED = (
     ("grants", "grant"), ("takeovers", "takeover"), ("writes", "accepted write"), ("unrelated", "unrelated change"),
     ("contention", "failed acquire"),
 )  # fmt: skip
-_MARKS = {
-    "violated": "✕ violated", "holds": "● holds", "idle": "· idle", "unknown": "○ unknown",
-    "not_visible": "○ not visible", "not_applicable": "· not applicable",
-}  # fmt: skip
+STATUS = {  # status of a rule: its mark, its word, what it means
+    "violated": ("✕", "violated", "broken at least once"),
+    "holds": ("●", "holds", "every case was decided, none was broken"),
+    "idle": ("·", "idle", "could be decided, but nothing put it to the test"),
+    "unknown": ("○", "unknown", "a case lacked evidence"),
+    "not_visible": ("○", "not visible", "this format can never show it"),
+    "not_applicable": ("·", "not applicable", "declared so for this audit"),
+}
 
 
 def screen(report: dict[str, Any]) -> str:
@@ -68,15 +72,15 @@ def _to_log(item: dict[str, Any]) -> str:
 
 
 def _decision(report: dict[str, Any]) -> list[str]:
-    return [f"{_MARKS[line['status']]:<18}{line['line']}" for line in report["decision_rule"]]
+    marked = [(*STATUS[line["status"]], line["line"]) for line in report["decision_rule"]]
+    return [f"{mark} {word:<16}{line}" for mark, word, _, line in marked]
 
 
 def _rules(report: dict[str, Any]) -> list[str]:
     """The other rules in one line a status."""
     lines = []
-    cost = _violated(report, ("cost",))
-    evidence = _violated(report, ("evidence",))
-    for title, rules in (("Cost", cost), ("The log itself", evidence)):
+    for title, group in (("Cost", "cost"), ("The log itself", "evidence")):
+        rules = _violated(report, (group,))
         lines += [f"{title}: {rule['title']} - {rule['count']:,} of {rule['cases']:,}" for rule in rules]
     by_status: dict[str, list[str]] = {}
     for rule in report["rules"]:
@@ -161,7 +165,7 @@ def summary(report: dict[str, Any]) -> str:
     lines = [f"**{report['headline']}**", ""]
     for line in report["decision_rule"]:
         broken = f" ({', '.join(line['broken'])})" if line["broken"] else ""
-        lines.append(f"- {line['line']}: {line['status'].replace('_', ' ')}{broken}")
+        lines.append(f"- {line['line']}: {STATUS[line['status']][1]}{broken}")
     for rule in _violated(report, ("unsafe",))[:3]:
         lines.append(f"- {rule['name']}: {rule['count']:,} of {rule['cases']:,} cases; fix: {rule['advice']}")
     lines.append("")

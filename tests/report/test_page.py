@@ -272,7 +272,7 @@ def test_dark_mode_reaches_the_charts():
     """Every neutral colour of the charts is replaced in dark mode: no dark ink on a dark page."""
     style = re.search(r"<style>(.*?)</style>", html("violated"), re.S)[1]
 
-    for colour in (charts.PAPER, charts.INK, charts.MUTED):
+    for colour in (charts.style.PAPER, charts.style.INK, charts.style.MUTED):
         assert f'svg [fill="{colour}"]' in style
 
 

@@ -64,7 +64,7 @@ several as (select resource, scopes, kinds from resources where scopes or kinds)
 placed as (  -- only where a resource has more than one timeline: elsewhere one sort serves both windows
     select
         row_id,
-        sum(birth + death) over upto - death as incarnation,
+        (sum(birth + death) over upto) - death as incarnation,
         max(seen_token) over earlier as older_token,
         max(moment) over earlier as latest_at,
         lag(after_image) over (

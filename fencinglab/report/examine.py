@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 STORY = 500  # rows of one resource's story
-MEMORY = "1GB"  # DuckDB's share; what does not fit is spilled to the work folder
+MEMORY = "900MB"  # DuckDB's share; what does not fit is spilled to the work folder
 
 
 @dataclass(frozen=True)

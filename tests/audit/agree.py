@@ -63,13 +63,19 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def by_sql(many: list[list[Row]], skew: int = 0, retention: int | None = None) -> list[list[Verdict]]:
-    """The SQL's verdicts for many histories, in one run."""
+def together(many: list[list[Row]]) -> list[Row]:
+    """The rows of many histories as those of one; `source` says which row of which history."""
     rows = []
     for i, one in enumerate(many):
         for j, row in enumerate(one):
             lease = None if row.get("lease") is None else f"{i}/{row['lease']}"
             rows.append(row | {"resource": f"{i}/{row['resource']}", "lease": lease, "source": f"{i}#{j}"})
+    return rows
+
+
+def by_sql(many: list[list[Row]], skew: int = 0, retention: int | None = None) -> list[list[Verdict]]:
+    """The SQL's verdicts for many histories, in one run."""
+    rows = together(many)
     con = duckdb.connect()
     con.execute("set timezone = 'UTC'")
     judged = audit.judge(con, relation(con, rows), skew=skew, retention=retention)

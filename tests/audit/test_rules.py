@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import agree
 import histories
 import oracle
@@ -131,6 +133,11 @@ def test_other_engines_can_read_the_rules(dialect: str) -> None:
     )
     again = sqlglot.parse_one(written, read=dialect)
     assert again.named_selects[-len(RULES) :] == [rule.name for rule in RULES]
+
+
+def test_no_window_name_is_followed_by_a_minus() -> None:
+    """Spark takes `over upto - death` for a window named `upto-death`, which no grammar of sqlglot shows."""
+    assert re.findall(r"over \w+\s*-", audit.RULES_SQL) == []
 
 
 def test_no_cast_stands_in_the_rules() -> None:

@@ -124,12 +124,13 @@ def _parse(log: Path) -> list[Any]:
     text = "varchar"
     image = _struct(dict.fromkeys(ATTRIBUTES, _struct({"S": text, "N": text})))
     inner = {"ApproximateCreationDateTime": text, "Keys": "json", "NewImage": image, "OldImage": image}
-    outer = {"eventID": text, "eventName": text, "eventSourceARN": text}
+    outer = {"eventID": text, "eventName": text, "eventSourceARN": text, "userIdentity": text}
     outer["dynamodb"] = _struct(inner | {"SequenceNumber": text})
     leaves = [
         "eventID",
         "eventName",
         "eventSourceARN",
+        "userIdentity",
         "dynamodb.SequenceNumber",
         "dynamodb.ApproximateCreationDateTime",
     ]

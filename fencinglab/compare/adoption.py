@@ -6,11 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from fencinglab.dynamodb.expression import actions
 from fencinglab.dynamodb.placeholders import names_in
 from fencinglab.dynamodb.requests import READ, Requests, Single, singles
-
-_SECTION = re.compile(r"\b(SET|ADD|REMOVE|DELETE)\b", re.IGNORECASE)
-_COMMA = re.compile(r",\s*(?![^()]*\))")  # between the actions of an update, outside of a function
 
 
 def card(file: Requests | None = None) -> list[dict[str, Any]]:
@@ -25,7 +23,8 @@ def _issues(file: Requests) -> list[str]:
     token = file.map.get("token", "")
     told = []
     for one in singles(file, file.of_kind("grant")):
-        told += [f"`{how}` in `{one.operation}`" for how in _actions(one) if how.split()[1] == token]
+        raised = (_spelled(one, action) for action in actions(one.update))
+        told += [f"`{how}` in `{one.operation}`" for how in raised if how.split()[1] == token]
         told += [f"the item that `{one.operation}` puts"] if token in one.item else []
     return [*dict.fromkeys(told), f"a worker knows it from `{file.token}`"] if told else []
 
@@ -89,16 +88,6 @@ def _parts(file: Requests, wanted: Callable[[Single, str], bool], of: Iterable[s
 def _spelled(one: Single, text: str) -> str:
     """The text with its `#names` written out."""
     return re.sub(r"#\w+", lambda match: one.names.get(match[0], match[0]), text)
-
-
-def _actions(one: Single) -> list[str]:
-    """The actions of an update, each with its section: `ADD fencingToken :one`."""
-    sections = _SECTION.split(_spelled(one, one.update))[1:]
-    return [
-        f"{word} {action.strip()}"
-        for word, text in zip(sections[::2], sections[1::2], strict=True)
-        for action in _COMMA.split(text)
-    ]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What an expression of DynamoDB names: attributes, placeholders, and the parts of a condition that all must hold."""
+"""What an expression of DynamoDB names: attributes, placeholders, parts of a condition, actions of an update."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 _WORD = re.compile(r"(?P<name>[#A-Za-z_]\w*)(?P<call>\s*\()?|(?P<value>:\w+)|(?P<rest>\.\s*[#\w]+|\[\d+\])")
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
-_CONJUNCT = re.compile(r"\bAND\b", re.IGNORECASE)
+_SECTION = re.compile(r"(?<![#:\w])(SET|ADD|REMOVE|DELETE)\b", re.IGNORECASE)
+_COMMA = re.compile(r",\s*(?![^()]*\))")  # between the actions of an update, outside of a function
 
 
 def attributes(expression: str, names: Mapping[str, str]) -> set[str]:
@@ -41,6 +42,25 @@ def conjuncts(condition: str) -> tuple[str, ...]:
             parts.append(condition[begin : match.start()].strip())
             begin = match.end()
     return (*parts, condition[begin:].strip()) if condition else ()
+
+
+def actions(update: str) -> list[str]:
+    """The actions of an update in their order, each with its section: `ADD fencingToken :one`."""
+    sections = _SECTION.split(update)[1:]
+    return [
+        f"{word} {action.strip()}"
+        for word, text in zip(sections[::2], sections[1::2], strict=True)
+        for action in _COMMA.split(text)
+    ]
+
+
+def read_by(update: str, names: Mapping[str, str]) -> set[str]:
+    """The attributes on which an update depends: those in a value that it sets, and those that it changes inside."""
+    found = set[str]()
+    for action in actions(update):
+        path, _, value = action.partition("=")
+        found |= attributes(f"{path} {value}" if re.search(r"[.\[]", path) else value, names)
+    return found
 
 
 def fails(condition: str, names: Mapping[str, str], values: Mapping[str, Any], item: Mapping[str, Any]) -> bool:

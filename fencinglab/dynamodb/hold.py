@@ -14,7 +14,7 @@ from uuid import uuid4
 from fencinglab.dynamodb import requests
 from fencinglab.dynamodb.placeholders import Unbound
 from fencinglab.dynamodb.requests import Item, Place, Request, Requests, places, singles_sent
-from fencinglab.dynamodb.sending import Answer, read, send, why
+from fencinglab.dynamodb.sending import Answer, members, read, send, why
 
 
 class Sent(NamedTuple):
@@ -177,5 +177,4 @@ class Hold:
 
 def _done(item: Item, operation: str) -> bool:
     """Whether the item shows that this operation was done to it."""
-    contents = [next(iter(value.values())) for value in item.values()]
-    return any(content == operation or (isinstance(content, list) and operation in content) for content in contents)
+    return any(operation in members(value) for value in item.values())

@@ -95,12 +95,22 @@ class Requests(NamedTuple):
         return tuple(use.operation for use in self.program if self.operations[use.operation].kind == kind)
 
     @property
+    def replies(self) -> frozenset[str]:
+        """The attributes of replies that a request, an expectation or the token names, each `OPERATION.ATTRIBUTE`."""
+        every = [[one.input, one.expects] for one in self.operations.values()]
+        return frozenset(name for name in names_in([every, self.token]) if "." in name)
+
+    @property
+    def token_from(self) -> frozenset[str]:
+        """The operations whose replies tell the token."""
+        return frozenset(name.partition(".")[0] for name in names_in(self.token) if "." in name)
+
+    @property
     def taking(self) -> tuple[str, ...]:
         """What a worker sends to acquire: all up to the grant, and the reads behind it that its token comes from."""
         names = [use.operation for use in self.program]
         [grant, *_] = [place for place, name in enumerate(names) if self.operations[name].kind == "grant"]
-        sources = {name.partition(".")[0] for name in names_in(self.token)}
-        return (*names[: grant + 1], *(name for name in names[grant + 1 :] if name in sources))
+        return (*names[: grant + 1], *(name for name in names[grant + 1 :] if name in self.token_from))
 
     def reads_before(self, name: str) -> tuple[str, ...]:
         """The reads that stand directly before an operation of the program and have something that they expect."""
@@ -227,19 +237,19 @@ def conditions(file: Requests) -> list[dict[str, str]]:
 def places(file: Requests, bindings: Bindings | None = None) -> tuple[Place, ...]:
     """Where the items lie that the file's operations touch: those of `start` first, the protected resource foremost."""
     known = _known(file, {"now": 0, **(bindings or {})})
-    start = (_place(file, table, item, known) for table, item in file.start)
+    start = (_place(file, table, key_of(file, table, item), known) for table, item in file.start)
     return tuple(dict.fromkeys((*start, *(one.place for one in singles(file, bindings=bindings)))))
 
 
 def place_of(file: Requests, request: Mapping[str, Any]) -> Place:
     """Where the item lies that a single request of the file is about."""
-    return _place(file, request["TableName"], request.get("Key") or request["Item"], _known(file, {"now": 0}))
+    return _place(file, request["TableName"], key_in(file, request), _known(file, {"now": 0}))
 
 
 def begin(file: Requests, bindings: Bindings | None = None) -> Items:
     """The items of `start` in their places."""
     known = _known(file, {"now": 0, **(bindings or {})})
-    lying = {_place(file, table, item, known): frozen(filled(item, known)) for table, item in file.start}
+    lying = {_place(file, t, key_of(file, t, item), known): frozen(filled(item, known)) for t, item in file.start}
     return tuple(lying.get(place) for place in places(file, bindings))
 
 
@@ -262,13 +272,18 @@ def key_of(file: Requests, table: str, item: Item) -> Item:
     return {part["AttributeName"]: item[part["AttributeName"]] for part in schema}
 
 
+def key_in(file: Requests, request: Mapping[str, Any]) -> Item:
+    """The key attributes of the item that a single request is about."""
+    return key_of(file, request["TableName"], request.get("Key") or request["Item"])
+
+
 def frozen(value: Any) -> str:
     """A JSON value as text that is equal where the value is: sorted names, sets in order."""
     return json.dumps(_in_order(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _single(file: Requests, operation: str, one: dict[str, Any], known: Bindings | None) -> Single:
-    key = key_of(file, one["TableName"], one.get("Key") or one["Item"])
+    key = key_in(file, one)
     return Single(
         operation, _place(file, one["TableName"], key, known), key, one.get("Item", {}),
         one.get("UpdateExpression", ""), one.get("ConditionExpression", ""),
@@ -276,9 +291,8 @@ def _single(file: Requests, operation: str, one: dict[str, Any], known: Bindings
     )  # fmt: skip
 
 
-def _place(file: Requests, table: str, item: Item, known: Bindings | None) -> Place:
-    """Where an item of this table lies; without `known` its key has no placeholders."""
-    key = key_of(file, table, item)
+def _place(file: Requests, table: str, key: Item, known: Bindings | None) -> Place:
+    """Where the item of this key lies; without `known` it has no placeholders."""
     try:
         return Place(table, frozen(key if known is None else filled(key, known)))
     except Unbound as error:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb.mock import Mock
-from fencinglab.dynamodb.placeholders import Bindings, names_in
+from fencinglab.dynamodb.placeholders import Bindings
 from fencinglab.dynamodb.requests import (
     ACTIONS,
     Item,
@@ -27,7 +27,7 @@ from fencinglab.dynamodb.requests import (
     each,
     entries,
     frozen,
-    key_of,
+    key_in,
     places,
     singles_sent,
 )
@@ -114,7 +114,7 @@ def changed(file: Requests, request: Request) -> str:
     changes = [one for what, one in entries(request.input) if what != "ConditionCheck"]
     kept = file.map.get("operation")
     one = next((one for one in changes if kept and kept in json.dumps(one)), changes[0])
-    key = key_of(file, one["TableName"], one.get("Key") or one["Item"])
+    key = key_in(file, one)
     return "|".join(str(next(iter(key[name].values()))) for name in sorted(key))
 
 
@@ -144,6 +144,12 @@ def unmet(file: Requests, operation: str, items: Items, text: str) -> set[str]:
     return {
         part for single in singles_sent(file, request) for part in single.unmet(json.loads(lying[single.place] or "{}"))
     }
+
+
+def members(value: Any) -> Sequence[Any]:
+    """The contents of an attribute's value: those of a set or a list, else the one."""
+    content = _content(value)
+    return content if isinstance(content, list) else [content]
 
 
 @contextmanager
@@ -215,7 +221,7 @@ def _causes(file: Requests, bindings: Bindings, item: Item, looked_at: set[str],
         yield "terminal"
     if "terminal_version" in columns and file.map["terminal_version"] in item:
         yield "terminal"
-    if any(bindings.get("operation") in _members(item.get(attribute)) for attribute in looked_at):
+    if any(bindings.get("operation") in members(item.get(attribute)) for attribute in looked_at):
         yield "duplicate"
     if "alert" in columns and file.map["alert"] in item:
         yield "duplicate"
@@ -225,16 +231,11 @@ def _content(value: Any) -> Any:
     return None if value is None else next(iter(value.values()))
 
 
-def _members(value: Any) -> Sequence[Any]:
-    content = _content(value)
-    return content if isinstance(content, list) else [content]
-
-
 def _willing(file: Requests, operation: Operation) -> Operation:
     """The operation with conditions that are true and still read whole."""
 
     def true(one: dict[str, Any]) -> dict[str, Any]:
-        [key, *_] = key_of(file, one["TableName"], one.get("Key") or one["Item"])
+        [key, *_] = key_in(file, one)
         condition = one.get("ConditionExpression", f"attribute_exists({key})")
         return one | {"ConditionExpression": f"attribute_exists({key}) OR attribute_not_exists({key}) OR ({condition})"}
 
@@ -244,8 +245,7 @@ def _willing(file: Requests, operation: Operation) -> Operation:
 def _any(file: Requests, known: Bindings) -> dict[str, Any]:
     """Bindings for a request whose answer does not matter."""
     made: dict[str, Any] = {"worker": "A", "token": 1, "operation": "A/1", "value": "a", **known}
-    replies = set().union(*(names_in([one.input, one.expects]) for one in file.operations.values()))
-    return {name: {"N": "1"} for name in replies | names_in(file.token) if "." in name} | made
+    return {name: {"N": "1"} for name in file.replies} | made
 
 
 def _create(client: Any, table: dict[str, Any], name: str, streams: bool) -> None:

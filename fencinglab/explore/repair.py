@@ -112,8 +112,7 @@ def _sets(count: int, demands: Sequence[_Demand]) -> Iterator[frozenset[int]]:
 def _why_not(team: Team, invariant: str) -> str:
     """Why nothing helps against a run, as far as the file says."""
     what = f"there is a run in which {INVARIANTS[invariant].broken}, and each request in it meets all of them"
-    source = team.stands.token_from
-    if source and team.file.operations[source].action == "get-item":
-        return f"{what}: `{source}` learns the token by a separate read, so a worker may present a newer owner's"
+    if reads := sorted(name for name in team.file.token_from if team.file.operations[name].action == "get-item"):
+        return f"{what}: `{reads[0]}` learns the token by a separate read, so a worker may present a newer owner's"
     lacking = [column for column in ("token", "holder") if column not in team.file.map]
     return f"{what}; `map` names no {' and no '.join(lacking)} that they could ask for" if lacking else what

@@ -6,16 +6,13 @@ An item is kept as text. What no condition, no update, no later request and no m
 from __future__ import annotations
 
 import json
-import re
 from functools import cached_property
 from typing import Any
 
 from fencinglab.dynamodb import requests as files
-from fencinglab.dynamodb.expression import conjuncts, placeholders
-from fencinglab.dynamodb.placeholders import names_in
+from fencinglab.dynamodb.expression import conjuncts, placeholders, read_by
 from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, each, singles
 
-_VALUE = re.compile(r"if_not_exists\s*\(\s*([#\w]+)")
 _COLUMNS = ("token", "holder", "expires_at", "status", "terminal_version", "alert")  # what an invariant asks for
 
 
@@ -31,24 +28,16 @@ class Standing:
 
     @cached_property
     def used(self) -> frozenset[str]:
-        """The attributes of replies that a later request, a token or an expectation names."""
-        every = [[one.input, one.expects] for one in self.file.operations.values()]
-        return frozenset(name for name in names_in([every, self.file.token or ""]) if "." in name)
-
-    @cached_property
-    def token_from(self) -> str:
-        """The operation whose reply tells the token, where it is not that of the grant."""
-        found = next(iter(names_in(self.file.token or "")), "")
-        return found.partition(".")[0]
+        """The attributes of replies that a worker needs to know later."""
+        return self.file.replies
 
     @cached_property
     def read(self) -> frozenset[str]:
-        """The attributes that a condition, an update's value, a later request or a mapped column looks at."""
+        """The attributes that a condition, an update, a later request or a mapped column looks at."""
         looked = {name.partition(".")[2] for name in self.used}
         looked |= {self.file.map[column] for column in _COLUMNS if column in self.file.map}
         for one in singles(self.file):
-            words = re.findall(r"=\s*\(?\s*([#A-Za-z_]\w*)", one.update) + _VALUE.findall(one.update)
-            looked |= one.looked_at(one.condition) | {one.names.get(word, word) for word in words}
+            looked |= one.looked_at(one.condition) | read_by(one.update, one.names)
         for table in self.file.tables:
             looked |= {part["AttributeName"] for part in table["KeySchema"]}
         return frozenset(looked)

@@ -231,7 +231,7 @@ class Team:
         grant, token = worker.grant, worker.token
         if self.kinds[place] == "grant":
             grant = after.grants
-        if grant and (self.kinds[place] == "grant" or self.stands.token_from == operation):
+        if grant and (self.kinds[place] == "grant" or operation in self.file.token_from):
             token = self._token(plain(bindings))
         following = self._following(place)
         if self.kinds[place] == "grant" and self.stands.finished(after.items) and "alert" in self.kinds:
@@ -265,7 +265,8 @@ class Team:
         if kind == "grant":
             if not accepted:
                 return after, sent, Effect("asked", after=finished)
-            granted = after._replace(grants=shared.grants + 1, backup=self._kept(shared))
+            backup = shared.items if self._spent(shared, "restore") else None
+            granted = after._replace(grants=shared.grants + 1, backup=backup)
             done = finished and not self._alert_accepted(granted, name, message, sent)
             return granted, sent, Effect("granted", granted.grants, after=done)
         late = message.grant == shared.grants and self.stands.holder(shared.items, shared.now) != name
@@ -320,10 +321,6 @@ class Team:
             items = sent.items
             bound |= files.learned(operation, None if sent.reply is None else json.loads(sent.reply))
         return shared._replace(items=items)
-
-    def _kept(self, shared: Shared) -> Items | None:
-        """What a backup holds that was taken before a grant, where it may be needed."""
-        return None if self._spent(shared, "restore") is None else shared.items
 
     def _sent(self, items: Items, operation: str, bindings: dict[str, Any], fenced: bool = True) -> Sent:
         """What comes of the request, asked once."""

@@ -138,7 +138,7 @@ def _spoken(team: Team, run: Run, place: int) -> tuple[Step | None, str]:
         waits = arrives is not None and arrives > place + 1
         return None, f"how long {step.worker}'s {operation} was on its way" if waits else ""
     said = f"that the reply to {step.worker}'s {operation} was lost" if step.act == "arrive, reply lost" else ""
-    if kind == READ and operation == team.stands.token_from:
+    if kind == READ and operation in team.file.token_from:
         said = f"that {operation} tells {step.worker} its token"
     asked = next(one.act for one in reversed(run[:place]) if one.worker == step.worker and one.act.startswith("send"))
     return step._replace(act=_ASKING[kind] + " early" * (asked == "send early")), said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencinglab.dynamodb.expression import attributes, conjuncts, fails, placeholders
+from fencinglab.dynamodb.expression import actions, attributes, conjuncts, fails, placeholders, read_by
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,31 @@ def test_attributes(expression, found):
     """An expression looks at these attributes: no keyword, no function, no value, no inner name, aliases replaced."""
     assert attributes(expression, {"#s": "status"}) == found
     assert placeholders("SET #s = :s ADD n :one") == {"#s", ":s", ":one"}
+
+
+@pytest.mark.parametrize(
+    ("update", "parts", "read"),
+    [
+        ("", [], set()),
+        (
+            "SET a = :a, #s = :s REMOVE b ADD c :one, d :two",
+            ["SET a = :a", "SET #s = :s", "REMOVE b", "ADD c :one", "ADD d :two"],
+            set(),
+        ),
+        ("set a = if_not_exists(b, :zero) + :one", ["set a = if_not_exists(b, :zero) + :one"], {"b"}),
+        ("SET a=:one+a, b = list_append(:l, #s)", ["SET a=:one+a", "SET b = list_append(:l, #s)"], {"a", "status"}),
+        (
+            "SET a.x = :a ADD b[1].n :one REMOVE #s.y, c",
+            ["SET a.x = :a", "ADD b[1].n :one", "REMOVE #s.y", "REMOVE c"],
+            {"a", "b", "status"},
+        ),
+        ("SET #add = :set, c = #delete", ["SET #add = :set", "SET c = #delete"], {"#delete"}),
+    ],
+)
+def test_actions(update, parts, read):
+    """An update falls into actions; it depends on what stands in its values and on what it changes inside."""
+    assert actions(update) == parts
+    assert read_by(update, {"#s": "status"}) == read
 
 
 @pytest.mark.parametrize(

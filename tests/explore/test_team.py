@@ -133,6 +133,29 @@ def test_why_each_condition_is_there():
     assert "✕ NOT contains(operationsDone, :operation): without it it can be finished twice" in text
 
 
+@pytest.mark.parametrize(
+    ("stored", "action", "value"),
+    [
+        ({"L": []}, "kept = list_append(kept, :more)", {"L": [{"S": "x"}]}),
+        ({"N": "1"}, "kept = :more + kept", {"N": "1"}),
+        ({"M": {"n": {"N": "1"}}}, "kept.n = :more", {"N": "2"}),
+    ],
+)
+def test_what_an_update_builds_on_stays_in_the_item(stored, action, value):
+    """A finish that depends on an attribute which nothing else looks at is carried out, not refused for want of it."""
+    raw = json.loads(shelf.source("request-status")[0])
+    raw["start"]["kept"] = stored
+    finish = raw["operations"]["finish"]["update-item"]
+    finish["UpdateExpression"] = finish["UpdateExpression"].replace("SET ", f"SET {action}, ", 1)
+    finish["ExpressionAttributeValues"][":more"] = value
+    found, plain = (
+        check(file, workers=1, most=100_000) for file in (parse(json.dumps(raw), "mine"), shelf.find("request-status"))
+    )
+
+    assert {sent.decision for *_, sent in found.answer.model.asked_for} == {"accepted", "rejected"}
+    assert found.answer.states == plain.answer.states
+
+
 def test_a_table_that_is_restored_issues_a_token_again():
     """After a backup from before the last grant the next grant has its token: a write with it is stale, and accepted."""
     answer = check(shelf.find("broken-finish-twice"), workers=1, hazards=[Hazard("restore")], most=100_000).answer

@@ -50,7 +50,7 @@ def read(text: str, name: str) -> dict[str, Any]:
 
 
 def made(raw: dict[str, Any], name: str) -> Requests:
-    """The request file that the JSON object is."""
+    """The request file in an object as `read` gives it."""
     missing = next((needed for needed in NEEDED if raw.get(needed, {}) == {}), "")
     if missing and not any(one.get("kind") == "grant" for one in raw.get("operations", {}).values()):
         raise InputError(f"{name}: {NO_ACQUIRE}")
@@ -58,20 +58,16 @@ def made(raw: dict[str, Any], name: str) -> Requests:
         raise InputError(f"{name}: `{missing}` is missing ({FILE[missing]}); `check --rest` takes it from another file")
     tables = _tables(raw["table"], name)
     start = tuple(_start(one, tables, name) for one in listed(raw["start"]))
-    given = _object(raw.get("given", {}), name, "`given`")
+    given = raw.get("given", {})
     for clash in given.keys() & {*BOUND}:
         raise InputError(f"{name}: `given` has `{clash}`, which a run binds by itself; choose another name")
-    operations = {
-        operation: _operation(operation, one, tables, name)
-        for operation, one in _object(raw["operations"], name, "`operations`").items()
-    }
+    operations = {operation: _operation(operation, one, tables, name) for operation, one in raw["operations"].items()}
     creates = _named_operations(raw.get("creates", []), "creates", operations, name)
     program = _program(raw["program"], operations, creates, name)
     grants = [use.operation for use in program if operations[use.operation].kind == "grant"]
-    mapped = _object(raw["map"], name, "`map`")
-    token = raw.get("token") or f"${grants[0] if grants else 'acquire'}.{mapped.get('token', 'fencingToken')}"
+    token = raw.get("token") or f"${grants[0] if grants else 'acquire'}.{raw['map'].get('token', 'fencingToken')}"
     file = Requests(
-        name, raw.get("says", ""), tables, start, operations, creates, program, token, dict(mapped),
+        name, raw.get("says", ""), tables, start, operations, creates, program, token, dict(raw["map"]),
         tuple(raw.get("terminal", ())), given, _claims(raw.get("claims", {}), name),
     )  # fmt: skip
     _check_placeholders(file)
@@ -105,11 +101,10 @@ def _start(raw: Any, tables: tuple[dict[str, Any], ...], name: str) -> tuple[str
     return table, {attribute: typed(value) for attribute, value in item.items()}
 
 
-def _operation(operation: str, raw: Any, tables: tuple[dict[str, Any], ...], name: str) -> Operation:
+def _operation(operation: str, one: dict[str, Any], tables: tuple[dict[str, Any], ...], name: str) -> Operation:
     where = f"operation `{operation}`"
     if not operation.isidentifier():
         raise InputError(f"{name}: {where}: a name is letters, digits and underscores")
-    one = _object(raw, name, where)
     _only(name, where, one, {"kind", "expects", "comment", *ACTIONS})
     actions = [action for action in ACTIONS if action in one]
     if len(actions) != 1:
@@ -144,8 +139,8 @@ def _single(where: str, request: Mapping[str, Any]) -> None:
             raise InputError(f"{where}: {given} gives {one}, which no expression uses; DynamoDB refuses that")
 
 
-def _program(raw: Any, operations: Mapping[str, Operation], creates: Iterable[str], name: str) -> tuple[Use, ...]:
-    if not isinstance(raw, list) or not raw or not all(isinstance(one, str) for one in raw):
+def _program(raw: list[str], operations: Mapping[str, Operation], creates: Iterable[str], name: str) -> tuple[Use, ...]:
+    if not raw:
         raise InputError(
             f"{name}: `program` is a list of operations in the order of their use, `?` behind an optional one"
         )
@@ -159,8 +154,8 @@ def _program(raw: Any, operations: Mapping[str, Operation], creates: Iterable[st
     return program
 
 
-def _named_operations(raw: Any, where: str, operations: Mapping[str, Operation], name: str) -> tuple[str, ...]:
-    for one in listed(raw):
+def _named_operations(raw: list[str], where: str, operations: Mapping[str, Operation], name: str) -> tuple[str, ...]:
+    for one in raw:
         if one not in operations:
             raise InputError(f"{name}: `{where}` names `{one}`, which is no operation{_nearest(one, operations)}")
     return tuple(raw)

@@ -30,7 +30,7 @@ def completed(raw: Raw, rest: Raw, name: str, of: str) -> Raw:
     own: dict[str, Raw] = raw.get("operations") or {}
     rest = _renamed(rest, *_table(own, rest, name, of))
     theirs: dict[str, Raw] = rest["operations"]
-    own = {n: _of_kind(one, theirs[n]) if n in theirs else one for n, one in own.items()}
+    own = {n: {"kind": kind_of(theirs[n]), **one} if n in theirs else one for n, one in own.items()}
     _keys(own, rest, name, of)
     mapped = _mapped(raw.get("map") or {}, rest["map"], name, of)
     program = raw.get("program") or _program(own, rest, name, of)
@@ -117,10 +117,6 @@ def _program(own: Mapping[str, Raw], rest: Raw, name: str, of: str) -> list[str]
             )
         uses[place] = uses[place]._replace(operation=operation)
     return [f"{use.operation}{'?' * use.optional}" for use in uses]
-
-
-def _of_kind(one: Raw, theirs: Raw) -> Raw:
-    return {"kind": kind_of(theirs), **one}
 
 
 def _requests(own: Mapping[str, Any]) -> Iterator[tuple[str, Raw]]:

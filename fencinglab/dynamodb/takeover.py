@@ -63,14 +63,14 @@ def takeover(client: Any, file: Requests, pause: str, resource: str = "req-8f23"
     if pause == PAUSES[1]:
         next(going)
     now[0] += 61
-    told(b, [*b.take()][-1], "acquire")
+    told(b, [*b.take()][-1], grant.name)
     told(b, b.sent(write), write)
     stale = told(a, [*going][-1], write)
     told(b, b.sent(finish), finish)
     second = told(a, a.sent(finish), finish)
     value = next((name for name in "AB" if f"{name}'s result" in str((b.look() or {}).get(file.map["value"]))), "")
     now[0] += 61
-    reopened = told(c, [*c.take()][-1], "acquire")
+    reopened = told(c, [*c.take()][-1], grant.name)
     return Takeover(tuple(turns), stale, second, reopened, value)
 
 

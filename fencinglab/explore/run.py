@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
-from fencinglab.explore.search import Answer, Run, Verdict
+from fencinglab.explore.search import Answer, Run
 from fencinglab.explore.steps import NAMES, Model, Step
 from fencinglab.model import replay, timeline
 from fencinglab.model.event import Event
@@ -46,9 +46,8 @@ def counterexample(answer: Answer, invariant: str) -> Counterexample:
     if verdict.run is None:
         raise ValueError(f"{invariant} is not violated: {verdict.status}")
     model = answer.model
-    rescue = _rescue(model, verdict)
     title = f"Under {model.fix.name} {INVARIANTS[invariant].broken}: the shortest run"
-    told = timeline_of(model, (*verdict.run, *rescue), f"{model.fix.name}-{invariant}", title)
+    told = timeline_of(model, (*verdict.run, *verdict.rescue), f"{model.fix.name}-{invariant}", title)
     lost = lost_at(told, model.fix, invariant, model.program)
     return Counterexample(invariant, len(verdict.run), replay.replay(told, model.fix), lost)
 
@@ -202,11 +201,6 @@ class _Telling:
             return
         yield Event("repeat" if key in self.arrived else "arrive", who, value=value, lost=lost)
         self.arrived.add(key)
-
-
-def _rescue(model: Model, verdict: Verdict) -> Run:
-    """Of a job that cannot finish: an undisturbed attempt, which fails."""
-    return verdict.rescue if verdict.invariant == "can-finish" else ()
 
 
 def lost_at(told: Timeline, fix: Fix, invariant: str, program: Sequence[str]) -> int:

@@ -132,11 +132,8 @@ def model_of(fix: Fix, workers: int = 2, writes: int = 2, hazards: Sequence[Haza
             raise UsageError(f"--{name} {given}: a search needs 1 to {most}; with more than 3 it takes hours")
     if alert not in ALERTS:
         raise UsageError(f"--alert {alert}: is none of {', '.join(ALERTS)}")
-    writing = ("write",) * (writes - 1)
-    ends = {
-        "none": ("finish",), "before": ("alert", "finish"), "after": ("finish", "alert"), "with": ("finish+alert",)
-    }  # fmt: skip
-    return Model(fix, workers, writing + ends[alert], tuple(hazards), remembered(pure(fix)))
+    program = ("write",) * (writes - 1) + ALERTS[alert]
+    return Model(fix, workers, program, tuple(hazards), remembered(pure(fix)))
 
 
 def explore(
@@ -153,17 +150,14 @@ def explore(
     search = _Search(model, symmetric)
     stopped = search.run(most, _bits(until), progress)
     runs = {name: search.trace(bit) for name, bit in _BITS.items() if search.found & bit}
-    verdicts = tuple(_verdict(model, name, runs, stopped) for name in INVARIANTS)
-    verdicts = tuple(
-        v._replace(rescue=search.rescue()) if v.run is not None and v.invariant == "can-finish" else v for v in verdicts
-    )
+    verdicts = tuple(_verdict(search, name, runs, stopped) for name in INVARIANTS)
     return Answer(model, len(search.seen), stopped, verdicts, {name: runs[name] for name in SOMETIMES if name in runs})
 
 
-def _verdict(model: World, name: str, runs: dict[str, Run], stopped: str) -> Verdict:
+def _verdict(search: _Search, name: str, runs: dict[str, Run], stopped: str) -> Verdict:
     if name in runs:
-        return Verdict(name, "violated", runs[name])
-    if name not in model.asked:
+        return Verdict(name, "violated", runs[name], search.rescue() if name == "can-finish" else ())
+    if name not in search.model.asked:
         return Verdict(name, "not_applicable")
     if stopped:
         return Verdict(name, "undecided")

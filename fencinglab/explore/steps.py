@@ -16,12 +16,9 @@ from fencinglab.explore.receive import Receiver, Reply, Request
 from fencinglab.model.fix import Fix
 
 IDLE, LEASED = -2, -1  # places before the program; from 0 on a place is the next operation of the program
-ALERTS = {
-    "none": "no alert is raised",
-    "before": "a worker raises the alert, then finishes",
-    "after": "a worker finishes, then raises the alert",
-    "with": "the finish carries the alert in the same step",
-}
+ALERTS = {  # when a worker raises an alert -> how its program ends
+    "none": ("finish",), "before": ("alert", "finish"), "after": ("finish", "alert"), "with": ("finish+alert",),
+}  # fmt: skip
 NAMES = "ABCDEFGHI"
 
 

@@ -52,9 +52,7 @@ class Notes:
     def __init__(self, most_requests: int, until: float) -> None:
         self.lines: list[Line] = []
         self.checks: list[Check] = []
-        self.judged: dict[
-            tuple[str, str], str
-        ] = {}  # table and key -> resource, of the items that the file begins with
+        self.judged: dict[tuple[str, str], str] = {}  # table and key -> resource, of the items the file begins with
         self.beside: set[tuple[str, str]] = set()  # table and key of what else it touches, such as a token floor
         self.most_requests, self.until, self.requests = most_requests, until, 0
         self._one = threading.Lock()
@@ -103,10 +101,11 @@ class Desk:
                 self.client.put_item(TableName=place.table, Item=json.loads(item))
         return resource
 
-    def player(self, name: str, resource: str, ahead: int = 0, **given: Any) -> Player:
-        """A worker on this item, whose clock runs some seconds ahead."""
-        given = {"lease": self.lease, "client": self.client, **self.given, **given}
-        return Player(self, name, resource, ahead, given)
+    def player(self, name: str, resource: str, ahead: int = 0, client: Any = None, **given: Any) -> Player:
+        """A worker on this item, whose clock runs some seconds ahead, with a client of its own where one is given."""
+        known = {"lease": self.lease, **self.given, **given}
+        hold = Hold(client or self.client, name, resource, lambda: self.now() + ahead, self.file, **known)
+        return Player(self, name, resource, hold)
 
     def players(self, names: str) -> list[Player]:
         """Workers, a letter each, on one new item."""
@@ -117,9 +116,9 @@ class Desk:
         """The true time in whole seconds."""
         return int(time.time())
 
-    def lease_runs_out(self, *, since: float | None = None) -> None:
-        """Wait until a lease that was granted by now, or at that time, has run out."""
-        self.wait((time.time() if since is None else since) + self.lease + 1 + MARGIN - time.time())
+    def lease_runs_out(self) -> None:
+        """Wait until a lease that was granted by now has run out."""
+        self.wait(self.lease + 1 + MARGIN)
 
     def expect_held(self, says: str, player: Player, since: float) -> None:
         """Expect that a worker is refused, since a lease that was granted at that time still runs.
@@ -135,7 +134,7 @@ class Desk:
         """Let real time pass; Stopped where the drill's is over."""
         if time.monotonic() + seconds > self.notes.until:
             raise Stopped("the time was over")
-        time.sleep(max(0.0, seconds))
+        time.sleep(seconds)
 
     def noted(self, worker: str, told: Iterable[Told]) -> None:
         """Write down what a worker was told."""
@@ -164,10 +163,8 @@ class Desk:
 class Player:
     """A worker of a scenario: a hold whose every message is written down."""
 
-    def __init__(self, desk: Desk, name: str, resource: str, ahead: int, given: dict[str, Any]) -> None:
-        self.desk, self.name, self.resource = desk, name, resource
-        client = given.pop("client")
-        self.hold = Hold(client, name, resource, lambda: desk.now() + ahead, desk.file, **given)
+    def __init__(self, desk: Desk, name: str, resource: str, hold: Hold) -> None:
+        self.desk, self.name, self.resource, self.hold = desk, name, resource, hold
 
     def take(self) -> bool:
         """Acquire; whether it did."""
@@ -187,10 +184,8 @@ class Player:
 
     def everything(self) -> list[Told]:
         """Every operation that only a holder may use, one after the other; those that sent a change."""
-        kinds = {name: one.kind for name, one in self.desk.file.operations.items()}
-        names = [use.operation for use in self.desk.file.program if kinds[use.operation] not in (READ, "grant")]
-        told = [self.use(name) for name in names]
-        return [one for one in told if kinds[one.name] != READ]
+        told = [(name, self.use(name)) for name in of_a_holder(self.desk.file)]
+        return [one for name, one in told if one.name == name]
 
     def create(self) -> Told:
         """Let the item come to be."""
@@ -215,6 +210,12 @@ class Player:
         for told in tolds:
             self.desk.noted(self.name, [told])
             yield told
+
+
+def of_a_holder(file: Requests) -> list[str]:
+    """The operations of the program that only a holder may use, in its order."""
+    names = [use.operation for use in file.program]
+    return [name for name in names if file.operations[name].kind not in (READ, "grant")]
 
 
 def lines(desk: Desk, worker: str, told: Told) -> list[Line]:

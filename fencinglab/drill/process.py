@@ -6,13 +6,11 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fencinglab.drill.desk import Desk, of_a_holder
 from fencinglab.dynamodb.hold import Hold, Told
-from fencinglab.dynamodb.requests import READ, Requests
-
-if TYPE_CHECKING:
-    from fencinglab.drill.desk import Desk
+from fencinglab.dynamodb.requests import Requests
 
 PATIENCE = 60  # seconds for the process to start and answer
 
@@ -64,11 +62,8 @@ class Child:
         return told
 
 
-def _work(
-    there: Any, connect: Callable[[], Any], file: Requests, worker: str, resource: str, lease: int
-) -> None:  # fmt: skip
+def _work(there: Any, connect: Callable[[], Any], file: Requests, worker: str, resource: str, lease: int) -> None:
     hold = Hold(connect(), worker, resource, lambda: int(time.time()), file, lease=lease)
     there.send([*hold.take()])
     there.recv()
-    names = [u.operation for u in file.program if file.operations[u.operation].kind not in (READ, "grant")]
-    there.send([told for name in names for told in hold.use(name) if told.name == name])
+    there.send([told for name in of_a_holder(file) if (told := hold.sent(name))])

@@ -7,9 +7,9 @@ touches and removes only its own items.
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -131,36 +131,28 @@ def _play(
     progress: Callable[[str], None],
 ) -> list[tuple[str, str]]:  # fmt: skip
     """Play some scenarios at a time, each in a thread of its own; those that did not come to their end, and why."""
-    stopped: list[tuple[str, str]] = []
-    waiting = [*reversed(chosen)]
-    begun: list[str] = []
 
-    def play() -> None:
-        while waiting:
-            try:
-                scenario = waiting.pop()
-            except IndexError:
-                return
-            begun.append(scenario.name)
-            desk = Desk(
-                scenario.name, connect, file, notes,
-                lease=plan.lease, workers=plan.workers, rounds=plan.rounds, run=run, seed=plan.seed,
-            )  # fmt: skip
-            try:
-                scenario.play(desk)
-            except Stopped as bound:
-                stopped.append((scenario.name, str(bound)))
-            except InputError as error:
-                stopped.append((scenario.name, str(error)))
+    def play(scenario: Scenario) -> str:
+        desk = Desk(
+            scenario.name, connect, file, notes,
+            lease=plan.lease, workers=plan.workers, rounds=plan.rounds, run=run, seed=plan.seed,
+        )  # fmt: skip
+        try:
+            scenario.play(desk)
+        except (Stopped, InputError) as why:
+            return str(why)
+        return ""
 
-    threads = [threading.Thread(target=play) for _ in range(min(AT_ONCE, len(chosen)))]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        progress(f"{len(begun)} of {len(chosen)} scenarios begun, {notes.requests:,} requests")
-        for thread in threads:
-            thread.join(0.1)
-    return stopped
+    pool = ThreadPoolExecutor(AT_ONCE)
+    played = {pool.submit(play, scenario): scenario.name for scenario in chosen}
+    try:
+        while wait(played, timeout=0.1).not_done:
+            begun = sum(one.running() or one.done() for one in played)
+            progress(f"{begun} of {len(chosen)} scenarios begun, {notes.requests:,} requests")
+    finally:
+        notes.until = 0.0  # where the drill is interrupted, what still runs stops before its next request
+        pool.shutdown(cancel_futures=True)
+    return [(name, why) for one, name in played.items() if (why := one.result())]
 
 
 @contextmanager

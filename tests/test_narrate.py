@@ -82,7 +82,6 @@ def test_where_fixes_differ_each_has_its_line():
     assert "           unfenced, renewed-often  B is granted 42 until 02:33" in told
     assert "           longer-lease             B is refused: A holds the lease until 05:00" in told
     assert "The first token is 41; a lease lasts 60 s, 300 s under longer-lease." in told
-    assert "  05:00    longer-lease  B is granted 42 until 10:00" not in told
     assert re.search(r"^  05:0\d    longer-lease", story("report-generation", "unfenced", "longer-lease"), re.MULTILINE)
 
 

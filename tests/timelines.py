@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from fencinglab.model import legal
 from fencinglab.model.event import FORMS, Event
 from fencinglab.model.fix import FIXES
-from fencinglab.model.timeline import Timeline
+from fencinglab.model.replay import Run, replay
+from fencinglab.model.timeline import Timeline, parse
+
+HEADER = "title: t\nworkers: A, B\nresources: report\nfirst token: 41\nlease length: 60 s\n\n"
+
+
+def replayed(events: str, fix: str, header: str = HEADER) -> Run:
+    """The run of these events, told in one line, under the fix of that name."""
+    return replay(parse(header + events.replace("; ", "\n")), FIXES[fix])
+
 
 WORDS = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_./:-]{0,7}", fullmatch=True)
 NAMES = st.lists(WORDS, min_size=1, max_size=3, unique=True).map(tuple)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
+from pages import acting
 
 from fencinglab.check import page
 from fencinglab.check.check import Check, check
@@ -29,11 +29,8 @@ def hostile():
 def test_nothing_acts_and_nothing_is_fetched(hostile):
     """No script, no handler, no address; hostile text is text."""
     text = page.html(hostile, "assert '<b>' == 1")
-    tags = re.findall(r"<([a-z]+)([^>]*)>", text)
 
-    assert {*re.findall(r"[a-z]+://[^\"'\s<]*", text)} <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
-    assert {tag for tag, _ in tags} & {"script", "iframe", "object", "link", "img", "base", "form"} == set()
-    assert not [given for _, given in tags if re.search(r"\son\w+=|\ssrc=", re.sub(r'"[^"]*"', '""', given))]
+    assert acting(text) == []
     assert "&lt;script&gt;" in text
     assert "\x1b" not in text and "\u202e" not in text
     assert "assert &#39;&lt;b&gt;&#39; == 1" in text

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from timelines import replayed
 
 from fencinglab.model import shelf
 from fencinglab.model.fix import FIXES
 from fencinglab.model.harm import HARMS, harms, stale_attempts, unsafe, why_idle
 from fencinglab.model.replay import replay
-from fencinglab.model.timeline import parse
 
-HEADER = "title: t\nworkers: A, B\nresources: report\nfirst token: 41\nlease length: 60 s\n\n"
 TAKEN = "A acquires; lease expires; B acquires; "
 
 
 def found(events: str, fix: str = "unfenced") -> dict[str, tuple[int, ...]]:
     """The harms of these events by name, with the events counted from 1."""
-    run = replay(parse(HEADER + events.replace("; ", "\n")), FIXES[fix])
-    return {harm.name: tuple(line - 6 for line in harm.lines) for harm in harms(run)}
+    return {harm.name: tuple(line - 6 for line in harm.lines) for harm in harms(replayed(events, fix))}
 
 
 CASES = {
@@ -86,7 +84,7 @@ def test_a_timeline_that_shows_nothing_says_why(name, reason):
 
 def test_who_comes_back_and_holds_the_newest_is_not_stale():
     """Where the old worker acquires again before it writes, every write came from the newest holder."""
-    run = replay(parse(HEADER + (TAKEN + "B releases; A acquires; A writes x").replace("; ", "\n")), FIXES["unfenced"])
+    run = replayed(TAKEN + "B releases; A acquires; A writes x", "unfenced")
 
     assert why_idle(run) == "every write came from the newest holder"
 

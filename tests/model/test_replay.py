@@ -7,7 +7,7 @@ import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from timelines import timelines
+from timelines import HEADER, replayed, timelines
 
 from fencinglab import history
 from fencinglab.audit import audit
@@ -16,24 +16,13 @@ from fencinglab.model import shelf
 from fencinglab.model.fix import FIXES
 from fencinglab.model.harm import harms
 from fencinglab.model.replay import Run, replay
-from fencinglab.model.timeline import parse
 
 ARTICLE = shelf.find("report-generation")
 SHELF = [shelf.find(name) for name in shelf.names()]
-HEADER = "title: t\nworkers: A, B\nresources: report\nfirst token: 41\nlease length: 60 s\n\n"
 
 
-def run(events: str, fix: str = "fenced", header: str = HEADER) -> Run:
-    """The run of these events, told in one line, under a fix."""
-    return replay(parse(header + events.replace("; ", "\n")), FIXES[fix])
-
-
-def says(events: str, fix: str = "fenced", header: str = HEADER) -> list[str]:
-    return [step.says for step in run(events, fix, header).steps]
-
-
-def last(events: str, fix: str = "fenced", header: str = HEADER) -> str:
-    return says(events, fix, header)[-1]
+def says(events: str, fix: str) -> list[str]:
+    return [step.says for step in replayed(events, fix).steps]
 
 
 # --- the article
@@ -99,7 +88,7 @@ def test_without_fencing_the_old_result_stands():
 )  # fmt: skip
 def test_leases_run_out_by_their_length_under_the_fix(events, fix, sentence):
     """A longer lease, a renewal and a delay decide whether time is enough; a worker that stands still does not renew."""
-    assert last(events, fix) == sentence
+    assert says(events, fix)[-1] == sentence
 
 
 # --- what follows under a fix is told
@@ -159,7 +148,7 @@ def test_leases_run_out_by_their_length_under_the_fix(events, fix, sentence):
 )  # fmt: skip
 def test_what_an_event_comes_to_is_a_sentence(events, fix, sentence):
     """Whatever a fix makes of an event is told in one sentence, also where nothing can come of it."""
-    assert last(events, fix) == sentence
+    assert says(events, fix)[-1] == sentence
 
 
 def test_a_refused_grant_is_no_slip():
@@ -175,7 +164,7 @@ def test_a_refused_grant_is_no_slip():
 def test_two_leases_are_two_sequences():
     """Two leases over one resource issue tokens of their own, and the rows say whose each is."""
     header = HEADER.replace("first", "leases: job-1, job-2\nfirst")
-    rows = run("A acquires job-1; B acquires job-2; A writes x; B writes y", "unfenced", header).rows
+    rows = replayed("A acquires job-1; B acquires job-2; A writes x; B writes y", "unfenced", header).rows
 
     assert [(row["lease"], row["token"], row["resource"]) for row in rows] == [
         ("job-1", 41, "report"), ("job-2", 41, "report"), ("job-1", 41, "report"), ("job-2", 41, "report")
@@ -185,7 +174,7 @@ def test_two_leases_are_two_sequences():
 def test_one_lease_may_cover_two_resources():
     """A grant of a lease that covers two resources is a row for each."""
     header = HEADER.replace("report", "report, index").replace("first", "leases: job\nfirst")
-    rows = run("A acquires; A writes x to index", "fenced", header).rows
+    rows = replayed("A acquires; A writes x to index", "fenced", header).rows
 
     assert [(row["kind"], row["resource"]) for row in rows] == [
         ("grant", "report"),
@@ -283,7 +272,7 @@ def test_a_row_says_what_was_attempted_and_what_was_held():
 
 def test_a_lost_reply_is_unknown_and_never_failed():
     """A write whose reply is lost is accepted, and its sender knows nothing; an id tells the repetition."""
-    rows = run("A acquires; A writes x, reply lost; A writes x", "latest-id").rows[1:]
+    rows = replayed("A acquires; A writes x, reply lost; A writes x", "latest-id").rows[1:]
 
     assert [(row["decision"], row["outcome"], row["operation"]) for row in rows] == [
         ("accepted", "unknown", "A/41/write/1"), ("rejected", "failed", "A/41/write/1")
@@ -292,7 +281,7 @@ def test_a_lost_reply_is_unknown_and_never_failed():
 
 def test_a_delayed_write_was_sent_before_it_was_decided():
     """A message's row has the time at which it was sent, by its sender's clock, and that of the decision."""
-    [*_, row] = run("A's clock runs 5 s ahead; A acquires; A sends x; 20 s pass; A's x arrives").rows
+    [*_, row] = replayed("A's clock runs 5 s ahead; A acquires; A sends x; 20 s pass; A's x arrives", "fenced").rows
 
     assert (row["at"] - row["sent_at"]).total_seconds() == 16
 

@@ -192,12 +192,14 @@ def test_a_slip_while_rendering_writes_nothing(run, monkeypatch, part):
     assert not Path("out").exists() or contents(Path("out")) == {}
 
 
-def test_a_place_that_is_a_file(run):
-    """A file where the folder should be is one sentence, before the files are rendered."""
+def test_a_place_that_is_a_file(tmp_path, monkeypatch, capsys):
+    """A file where the folder should be is one sentence, and stays what it is."""
+    monkeypatch.chdir(tmp_path)
     Path("taken").write_text("x", encoding="utf-8")
     Path("log.jsonl").write_text(worlds.stream(worlds.jobs()), encoding="utf-8")
 
     assert cli.main(["audit", "log.jsonl", *DONE, "--out", "taken"]) == 2
+    assert "--out taken: cannot be written (File exists)" in capsys.readouterr().err
     assert Path("taken").read_text(encoding="utf-8") == "x"
 
 

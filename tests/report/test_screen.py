@@ -97,6 +97,7 @@ def test_findings_are_worst_first(reports):
     classes = re.findall(r"^\w+ \((\w+)\): ", text, re.MULTILINE)
 
     assert classes == sorted(classes)
+    assert {*classes} == {"unsafe", "window"}
     assert len(re.findall(r"\[2026-03-02T[\d:]+Z, \S*broken-takeover.jsonl:\d+\]", text)) > 5
     assert text.count("    fix: ") == len(classes)
 
@@ -104,13 +105,10 @@ def test_findings_are_worst_first(reports):
 def test_suspects_are_listed_worst_first(reports):
     """Where nothing can be proved, resources that changed hands are listed first, with the attribute to add."""
     text = screen.screen(reports["no-written-token.jsonl"])
-    listed = re.findall(r"^    (import-jobs/job-\d+)  (\d+) holders?, (\d+) writes left open", text, re.MULTILINE)
+    listed = re.findall(r"^    import-jobs/(job-\d+)  2 holders, (\d+) writes left open", text, re.MULTILINE)
 
-    assert {job for job, *_ in listed[:2]} == {"import-jobs/job-32", "import-jobs/job-34"}
-    assert (
-        "To decide it: store `writtenToken`" in text
-        or "To decide it: store the token that each write presented" in text
-    )
+    assert listed == [("job-34", "5"), ("job-32", "4"), ("job-35", "3")]
+    assert "To decide it: store the token that each write presented: `SET writtenToken = :token`\n" in text
 
 
 def test_final_statuses_are_proposed(tmp_path):
@@ -120,7 +118,6 @@ def test_final_statuses_are_proposed(tmp_path):
     text = screen.screen(audit_logs([str(path)]))
 
     assert "DONE: entered 5 times, left 0" in text
-    assert text.rstrip().splitlines()
     assert "which are final is not declared; add --terminal DONE" in text
     assert "which are final" not in screen.screen(audit_logs([str(path)], terminal="DONE"))
 
@@ -163,11 +160,11 @@ def test_hostile_text_is_inert(hostile):
 
     assert done.report["exit_code"] in (1, 3)
     assert len(texts) == 3
+    assert "<script>" not in texts[1]  # Markdown may hold markup
     for text in texts:
         assert ACTING.findall(text) == []
         assert max(map(len, text.splitlines())) < 1500
         assert len(text) < 30_000
-        assert "<script>alert(1)" not in text or text != texts[1]
 
 
 def resource_of(log: Path) -> str:

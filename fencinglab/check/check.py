@@ -114,7 +114,7 @@ def _team(
 
 
 def _idle(team: Team) -> Iterator[tuple[str, bool]]:
-    """A sentence for each operation that was never sent or always refused; and whether a worker may leave it out."""
+    """A sentence for each operation that was never sent or never accepted; and whether a worker may leave it out."""
     sent, never = {operation for operation, _, _, _ in team.asked_for}, walk.never(team)
     for operation, optional in team.program:
         if operation not in sent and (needs := team.needs(operation)):
@@ -123,8 +123,7 @@ def _idle(team: Team) -> Iterator[tuple[str, bool]]:
         if operation in never:
             grants = team.file.operations[operation].kind == "grant"
             what = "nobody can ever acquire" if grants else f"operation `{operation}` can never be accepted"
-            which = " and ".join(f"`{condition}`" for condition in never[operation]) or "its condition"
-            yield f"{what}: {which} of `{operation}` is never true here", optional
+            yield f"{what}: {never[operation]}", optional
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fencinglab.dynamodb.placeholders import names_in
 from fencinglab.dynamodb.requests import Items, singles
+from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.dynamodb.sending import unmet
 from fencinglab.explore.invariants import INVARIANTS, Past, observe
 from fencinglab.explore.search import Answer, Run, Verdict, explore
@@ -152,21 +153,20 @@ def _plain(value: dict[str, object] | None) -> str:
     return f'"{content}"' if tag == "S" and str(content).isdecimal() else str(content)
 
 
-def never(team: Team) -> dict[str, list[str]]:
-    """The operations that were sent and always refused, each with those of its conditions that were never met."""
-    refusals: dict[str, list[tuple[Items, str]]] = {}
-    accepted = set()
+def never(team: Team) -> dict[str, str]:
+    """The operations that were sent and never accepted, each with why: what is never met, or kept it undecided."""
+    asked: dict[str, list[tuple[Items, str, Sent]]] = {}
     for operation, items, text, sent in team.asked_for:
-        refusals.setdefault(operation, []).append((items, text))
-        if sent.decision != "rejected":
-            accepted.add(operation)
-    return {
-        operation: sorted(
-            set[str].intersection(*(unmet(team.file, operation, *asked) for asked in refusals[operation]))
-        )
-        for operation in refusals
-        if operation not in accepted
-    }
+        asked.setdefault(operation, []).append((items, text, sent))
+    found = {}
+    for operation, answers in asked.items():
+        if all(sent.decision != "accepted" for _, _, sent in answers):
+            parts = set[str].intersection(*(unmet(team.file, operation, items, text) for items, text, _ in answers))
+            undecided = [sent.reason for _, _, sent in answers if sent.decision == "unknown"]
+            which = " and ".join(f"`{part}`" for part in sorted(parts)) or "its condition"
+            what = f"{which} of `{operation}` is never true here"
+            found[operation] = undecided[0] if undecided and not parts else what
+    return found
 
 
 def conditions(team: Team) -> list[tuple[str, str]]:

@@ -250,6 +250,28 @@ def test_an_operation_that_can_never_be_accepted():
 
 
 @pytest.mark.parametrize(
+    ("sets", "condition", "value", "why"),
+    [
+        ("n = :v", "version > :v", {"S": "0"}, "`version > :v` of `finish` is never true here"),
+        ("n = hint + :v", "attribute_exists(requestId)", {"N": "1"}, "ValidationException: The provided expression"),
+    ],
+)
+def test_what_a_receiver_never_decides_is_no_pass(sets, condition, value, why):
+    """A finish that compares a number with a text, or counts on what each grant removes, is told, not taken as refused."""
+
+    def undecided(raw):
+        raw["start"]["hint"] = 1
+        raw["operations"]["acquire"]["update-item"]["UpdateExpression"] += " REMOVE hint"
+        finish = raw["operations"]["finish"]["update-item"]
+        finish["UpdateExpression"] = finish["UpdateExpression"].replace("SET ", f"SET {sets}, ", 1)
+        finish["ConditionExpression"] = condition
+        finish["ExpressionAttributeValues"][":v"] = value
+
+    with pytest.raises(InputError, match=f"operation `finish` can never be accepted: {why}"):
+        check(changed("broken-unconditional", undecided), most=100_000)
+
+
+@pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["check"], "check needs either a request file or --fix NAME"),

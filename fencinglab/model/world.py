@@ -78,7 +78,6 @@ class Stored(NamedTuple):
 
     key: str
     content: str
-    writer: str
     grant: int  # under which its writer acted; 0 = none
     line: int
     final: bool  # whether a finished resource pointed to other bytes under this key

@@ -210,7 +210,7 @@ def store(world: World, event: Event) -> str:
     content = {stored.key: stored.content for stored in world.stored}
     replaced = content.get(key, event.value)
     final = replaced != event.value and any(h.terminal_version and h.value == key for h in world.held.values())
-    world.stored.append(Stored(key, event.value, worker.name, term.grant if term else 0, event.line, final))
+    world.stored.append(Stored(key, event.value, term.grant if term else 0, event.line, final))
     worker.stored[resource] = key
     over = "" if replaced == event.value else f" over {replaced}" + ", to which the finished job points" * final
     return f"{worker.name} stores {event.value} under {key}{over}"

@@ -6,6 +6,7 @@ block, alone or among millions, and what a fix does not need need not be drawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,16 +60,13 @@ class Chance(NamedTuple):
     weight: Floats | None = None  # of the job, where long pauses were drawn on purpose
 
 
-class Tilt(NamedTuple):
-    """Long first pauses drawn on purpose: half of them from beyond one of these probabilities of being exceeded."""
-
-    tails: tuple[float, ...]
-
-
-def drawn(workload: Workload, seed: int, jobs: NDArray[np.uint64], attempt: Any, tilt: Tilt | None = None) -> Chance:
+def drawn(
+    workload: Workload, seed: int, jobs: NDArray[np.uint64], attempt: Any, tails: Sequence[float] = ()
+) -> Chance:  # fmt: skip
     """What chance brings to this attempt (from 1, one number or one for each job) of these jobs.
 
-    With a tilt the pause of the first attempt is drawn long more often than it is, and each job has a weight.
+    With tails, which are probabilities, long pauses are drawn on purpose: half of them from beyond the time that is
+    exceeded with one of these probabilities; and each job has a weight.
     """
     size = jobs.shape
 
@@ -76,7 +74,7 @@ def drawn(workload: Workload, seed: int, jobs: NDArray[np.uint64], attempt: Any,
         return uniform(seed, jobs, attempt, slot)
 
     writes = workload.writes
-    v, weight = (number(_PAUSE), None) if tilt is None else _tilted(number, tilt)
+    v, weight = _tilted(number, tails) if tails else (number(_PAUSE), None)
     work = laws.beyond(workload.work, number(_WORK))
     unit = work // writes if writes > 1 else work
     whole = unit * writes
@@ -127,14 +125,13 @@ def _repeated(workload: Workload, number: Any, k: int, never: Ints) -> Ints:
     return later
 
 
-def _tilted(number: Any, tilt: Tilt) -> tuple[Floats, Floats]:
+def _tilted(number: Any, tails: Sequence[float]) -> tuple[Floats, Floats]:
     """Probabilities of being exceeded, of which half lie in one of the tails, and the weight of each.
 
     The weight is the density of the plain law over that of the mixture from which it was drawn; at most 2.
     """
-    v, tails = number(_PAUSE), np.array(tilt.tails)
-    on_purpose = number(_TILT) <= 0.5
+    v, on_purpose = number(_PAUSE), number(_TILT) <= 0.5
     which = np.minimum((number(_TAIL) * len(tails)).astype(np.int64), len(tails) - 1)
-    v = np.where(on_purpose, v * tails[which], v)
+    v = np.where(on_purpose, v * np.array(tails)[which], v)
     mixture = np.mean([np.where(v <= tail, 1.0 / tail, 0.0) for tail in tails], axis=0)
     return v, np.asarray(1.0 / (0.5 + 0.5 * mixture))

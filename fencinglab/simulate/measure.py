@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fencinglab.errors import UsageError
 from fencinglab.model.fix import Fix
-from fencinglab.simulate.chance import NEVER, Tilt, drawn
+from fencinglab.simulate.chance import NEVER, drawn
 from fencinglab.simulate.jobs import Outcome, simulate
 from fencinglab.simulate.laws import Floats
 from fencinglab.simulate.workload import SECOND, Workload
@@ -135,21 +135,18 @@ def measured(
     workload: Workload, fixes: Sequence[Fix], jobs: int, seed: int, progress: Callable[[int], None] = lambda _: None
 ) -> tuple[Cost, ...]:
     """What each fix costs over the same jobs; differences are against the first of them."""
-    plain = _tallied(workload, fixes, jobs, seed, None, progress)
-    rare = [tally for tally in plain if any(tally.counts[name] < RARE for name in WATCHED)]
-    tilted = {}
-    if rare:
-        tilt = tilt_for(workload, [tally.fix for tally in rare])
-        if tilt.tails:
-            tilted = {t.fix.name: t for t in _tallied(workload, [t.fix for t in rare], jobs, seed, tilt, progress)}
+    plain = _tallied(workload, fixes, jobs, seed, (), progress)
+    rare = [tally.fix for tally in plain if any(tally.counts[name] < RARE for name in WATCHED)]
+    tails = tails_for(workload, rare)
+    tilted = {t.fix.name: t for t in _tallied(workload, rare, jobs, seed, tails, progress)} if tails else {}
     return tuple(_cost(tally, tilted.get(tally.fix.name)) for tally in plain)
 
 
-def tilt_for(workload: Workload, fixes: Iterable[Fix]) -> Tilt:
-    """Long pauses: those that outlast a lease under one of the fixes. Empty where no pause ever does."""
+def tails_for(workload: Workload, fixes: Iterable[Fix]) -> list[float]:
+    """With which probabilities a pause outlasts a lease under these fixes, each once; empty where none ever does."""
     longest = {workload.length(fix) + fix.delay * SECOND for fix in fixes}
     chances = {workload.pause.survival(time) for time in longest}
-    return Tilt(tuple(sorted(chance for chance in chances if 0 < chance < 1)))
+    return sorted(chance for chance in chances if 0 < chance < 1)
 
 
 class _Tally:
@@ -164,7 +161,7 @@ class _Tally:
         self.times = np.zeros(_BINS * _OCTAVES, dtype=np.int64)
 
     def add(self, outcome: Outcome, base: dict[str, Floats]) -> dict[str, Floats]:
-        """Add a block; `base` are the values of the first fix. Returns the values of this one."""
+        """Add a block; `base` are the values of the first fix, and of the first fix itself nothing. Returns them."""
         self.jobs += outcome.stale.size
         for name, (_, happened) in SHARES.items():
             which = happened(outcome)
@@ -192,12 +189,13 @@ class _Tally:
 
 
 def _tallied(
-    workload: Workload, fixes: Sequence[Fix], jobs: int, seed: int, tilt: Tilt | None, progress: Callable[[int], None]
-) -> list[_Tally]:
+    workload: Workload, fixes: Sequence[Fix], jobs: int, seed: int, tails: Sequence[float],
+    progress: Callable[[int], None],
+) -> list[_Tally]:  # fmt: skip
     tallies = [_Tally(fix) for fix in fixes]
     for start in range(0, jobs, BLOCK):
         block = np.arange(start, min(start + BLOCK, jobs), dtype=np.uint64)
-        first = drawn(workload, seed, block, 1, tilt)
+        first = drawn(workload, seed, block, 1, tails)
         base: dict[str, Floats] = {}
         for tally in tallies:
             base = tally.add(simulate(workload, tally.fix, seed, block, first=first), base)

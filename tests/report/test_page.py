@@ -88,6 +88,23 @@ def test_nothing_acts_and_nothing_is_fetched(verdict):
     assert "default-src 'none'" in [attrs.get("content") or "" for attrs in Page(text).all("meta")][-1]
 
 
+ACTS = (
+    "<script>",
+    "<p onclick='x'>",
+    "<p src='x'>",
+    "<a href='/x'>",
+    "<style>@import 'x'",
+    "<p style='url(x)'>",
+    "http://x",
+)
+
+
+@pytest.mark.parametrize("markup", ACTS)
+def test_what_acts_is_found(markup):
+    """The check of the pages can fail: each way to act or to fetch is seen."""
+    assert acting(f'<p><a href="#x">{markup}')
+
+
 def test_document_says_what_it_is(verdict):
     """Language, encoding, title, one main heading with the verdict sentence, tables with headers."""
     report, text = sample(verdict), html(verdict)

@@ -57,8 +57,8 @@ def test_what_is_rare_is_found_by_long_pauses():
 def test_both_ways_to_sample_agree():
     """Where plain sampling sees enough, long pauses drawn on purpose give the same share within both intervals."""
     workload, fix = pausing(12), FIXES["unfenced"]
-    [plain] = measure._tallied(workload, [fix], 40_000, 9, None, lambda _: None)
-    [tilted] = measure._tallied(workload, [fix], 40_000, 9, measure.tilt_for(workload, [fix]), lambda _: None)
+    [plain] = measure._tallied(workload, [fix], 40_000, 9, (), lambda _: None)
+    [tilted] = measure._tallied(workload, [fix], 40_000, 9, measure.tails_for(workload, [fix]), lambda _: None)
     share = measure.share(plain.counts["stale"], plain.jobs)
     rare = measure._rare(tilted, "stale", share)
 
@@ -71,7 +71,7 @@ def test_both_ways_to_sample_agree():
 def test_an_estimate_that_does_not_fit_is_said_not_to():
     """The check fails when the weights are not those of the law that was drawn from."""
     workload, fix = pausing(2.5), FIXES["unfenced"]
-    [tilted] = measure._tallied(workload, [fix], 20_000, 9, measure.tilt_for(workload, [fix]), lambda _: None)
+    [tilted] = measure._tallied(workload, [fix], 20_000, 9, measure.tails_for(workload, [fix]), lambda _: None)
     tilted.weights *= (1.5, 2.25)
 
     assert measure._rare(tilted, "stale", measure.share(0, 20_000)).fits is False

@@ -12,15 +12,18 @@ import re
 import shlex
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from stat import S_ISREG
+from typing import BinaryIO, NamedTuple
 
 from fencinglab.errors import InputError
 from fencinglab.logs.clean import KEPT as KEPT
+from fencinglab.logs.clean import Lines, Unclean, scan
 from fencinglab.logs.clean import SetAside as SetAside
-from fencinglab.logs.clean import Unclean, scan
 from fencinglab.logs.decode import LIMITS, Limits, Source, Spent, decoded, peek, unreadable
 from fencinglab.logs.detect import EMPTY, FORMATS, PARQUET, Detected, detect, enough, sniff, taken_as
 
@@ -39,6 +42,9 @@ class File(NamedTuple):
     blank: int  # of them, only white space
     detected: Detected = EMPTY
     marks: tuple[tuple[int, int], ...] = ()  # (lines, bytes) of `path` before some of its lines
+
+
+_Taken = tuple[File, tuple[SetAside, ...]]
 
 
 class Inputs(NamedTuple):
@@ -64,7 +70,9 @@ def collect(
     """
     members, skipped = _members(given)
     run = _Run(work, limits, stdin, wanted, many=len(members) > MANY)
-    taken = [_take(name, path, run) for name, path in members]
+    with ThreadPoolExecutor() as pool:  # hashing holds up no other thread; copies are made in turn
+        lying = pool.map(lambda member: _lying(member[0], member[1], run), members)
+        taken = [one or _copied(*member, run) for one, member in zip(lying, members, strict=True)]
     return Inputs(
         tuple(file for file, _ in taken), tuple(entry for _, aside in taken for entry in aside), tuple(skipped)
     )
@@ -95,12 +103,11 @@ class _Run:
     def __init__(self, work: Path, limits: Limits, stdin: BinaryIO | None, wanted: str | None, many: bool) -> None:
         self.work, self.limits, self.stdin, self.wanted, self.many = work, limits, stdin, wanted, many
         self.spent = Spent()
-        self.made = 0
+        self.numbers = count(1)
         self.shared: dict[Detected, tuple[Path, int]] = {}  # the copy of line files of one kind, its lines so far
 
     def new(self) -> Path:
-        self.made += 1
-        return self.work / f"{self.made:05}.log"
+        return self.work / f"{next(self.numbers):05}.log"
 
     def literal(self, path: Path) -> Path | None:
         """The path under a name that DuckDB takes as it stands, or None where no link can be made.
@@ -118,8 +125,35 @@ class _Run:
         return link
 
 
-def _take(name: str, path: Path | None, run: _Run, copied: bool = False) -> tuple[File, tuple[SetAside, ...]]:
-    """One file, read where it lies if that can be and it is not to be `copied`; and what of it is set aside."""
+class _Opened(NamedTuple):
+    """An input whose beginning is known."""
+
+    name: str
+    run: _Run
+    source: Source
+    chunks: Iterator[bytes]
+    changed: bool  # unpacked or decoded on the way
+    found: Detected
+
+    def unread(self, path: Path | None) -> _Taken | None:
+        """The file, hashed, if it is of a format that is not read."""
+        if self.found.format in FORMATS or self.found == EMPTY:
+            return None
+        self.source.exhaust()
+        return self.file(path or Path(self.name), 0, Lines(0, 0, ()))
+
+    def file(self, place: Path, first: int, scanned: Lines) -> _Taken:
+        """The file as it is read from `place`, and what of it is set aside."""
+        source, found = self.source, self.found
+        if found.shape == "parquet" and not self.run.wanted:
+            found = detect(place, self.name)
+        whole = scanned.size - source.size in (0, 1)  # read as it lies; the last newline may be ours
+        counts = scanned.all, scanned.blank, found, scanned.marks if whole else ()
+        return File(self.name, place, first, source.hash.hexdigest(), source.size, *counts), scanned.set_aside
+
+
+@contextmanager
+def _opened(name: str, path: Path | None, run: _Run) -> Iterator[_Opened]:
     with ExitStack() as closing:
         try:
             stream = closing.enter_context(path.open("rb", buffering=0)) if path else run.stdin or sys.stdin.buffer
@@ -133,37 +167,41 @@ def _take(name: str, path: Path | None, run: _Run, copied: bool = False) -> tupl
         chunks, changed = decoded(source)
         head, chunks = peek(chunks, enough)
         found = Detected("table", "parquet") if head.startswith(PARQUET) else sniff(head)
-        found = taken_as(found, run.wanted, name) if run.wanted else found
+        yield _Opened(name, run, source, chunks, changed, taken_as(found, run.wanted, name) if run.wanted else found)
 
-        def file(place: Path, first: int = 0, lines: int = 0, blank: int = 0, marks: tuple[Any, ...] = ()) -> File:
-            return File(name, place, first, source.hash.hexdigest(), source.size, lines, blank, found, marks)
 
-        if found.format not in FORMATS and found != EMPTY:  # nothing in it will be read
-            source.exhaust()
-            return file(path or Path(name)), ()
-        joined = run.many and len(head) < SMALL and found.shape == "lines"
-        place, first = None, 0
-        if path and path.is_file() and not (copied or changed or joined):
-            place = run.literal(path)
-        if place:
-            try:
-                scanned = scan(chunks, source, found.shape)
-            except Unclean:
-                return _take(name, path, run, copied=True)
-        else:
-            place, first = run.shared.get(found) or (run.new(), 0)
-            try:
-                with place.open("ab") as copy:
-                    scanned = scan(chunks, source, found.shape, copy.write)
-            except OSError as error:
-                why = f"{run.work} cannot hold a copy of {name} ({error.strerror})"
-                raise InputError(f"{why}; let TMPDIR name a folder on a larger disk") from None
-            if found.shape == "lines":
-                run.shared[found] = place, first + scanned.all
-        if found.shape == "parquet" and not run.wanted:
-            found = detect(place, name)
-        whole = scanned.size - source.size in (0, 1)  # read as it lies; the last newline may be ours
-        return file(place, first, scanned.all, scanned.blank, scanned.marks if whole else ()), scanned.set_aside
+def _lying(name: str, path: Path | None, run: _Run) -> _Taken | None:
+    """A file that can be read where it lies; None where a copy is needed."""
+    try:
+        status = path.stat() if path else None
+    except OSError:  # `_copied` says which
+        return None
+    if not path or not status or not S_ISREG(status.st_mode) or (run.many and status.st_size < SMALL):
+        return None
+    with _opened(name, path, run) as given:
+        if unread := given.unread(path):
+            return unread
+        place = None if given.changed else run.literal(path)
+        with suppress(Unclean):
+            return given.file(place, 0, scan(given.chunks, given.source, given.found.shape)) if place else None
+        return None
+
+
+def _copied(name: str, path: Path | None, run: _Run) -> _Taken:
+    """A file that is read from a copy, which it may share with others of its kind."""
+    with _opened(name, path, run) as given:
+        if unread := given.unread(path):
+            return unread
+        place, first = run.shared.get(given.found) or (run.new(), 0)
+        try:
+            with place.open("ab") as copy:
+                scanned = scan(given.chunks, given.source, given.found.shape, copy.write)
+        except OSError as error:
+            why = f"{run.work} cannot hold a copy of {name} ({error.strerror})"
+            raise InputError(f"{why}; let TMPDIR name a folder on a larger disk") from None
+        if given.found.shape == "lines":
+            run.shared[given.found] = place, first + scanned.all
+        return given.file(place, first, scanned)
 
 
 # In folders only. `manifest-summary.json` stays: without it an export of no items would be an empty log.

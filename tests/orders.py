@@ -15,8 +15,9 @@ from workloads import exponential, jobs, rough
 
 from fencinglab.explore import hazards, matrix
 from fencinglab.model.fix import FIXES, Fix
-from fencinglab.simulate.jobs import Outcome, simulate
+from fencinglab.simulate.jobs import simulate
 from fencinglab.simulate.measure import INVARIANTS
+from fencinglab.simulate.running import Outcome
 from fencinglab.simulate.workload import SECOND
 
 BLOCK = 100_000

@@ -45,6 +45,11 @@ def invariant(row: Mapping[str, Any], name: str) -> str:
     return mark(**row["safety"][name])
 
 
+def invariants(row: Mapping[str, Any]) -> dict[str, str]:
+    """The mark of each invariant in a row of a review."""
+    return {name: invariant(row, name) for name in INVARIANTS}
+
+
 def seconds(value: float | None) -> str:
     """`10.9`, or `never`."""
     return "never" if value is None else f"{value:.3g}"
@@ -55,13 +60,12 @@ def harms(review: Mapping[str, Any]) -> Table:
     shown = {"stale write accepted": "ownership", "finished twice": "terminal"}
     rows = [
         {"fix": row["fix"]}
-        | {name: invariant(row, name) for name in INVARIANTS}
+        | invariants(row)
         | {head: interval(row["shares"][name], row["rare"].get(name)) for head, name in shown.items()}
         for row in review["fixes"]
     ]
     if own := review["team"]:
-        told = {name: invariant(own, name) for name in INVARIANTS}
-        rows.append({"fix": proposal.NAME} | told | dict.fromkeys(shown, "not simulated"))
+        rows.append({"fix": proposal.NAME} | invariants(own) | dict.fromkeys(shown, "not simulated"))
     return rows
 
 
@@ -81,7 +85,7 @@ def costs(review: Mapping[str, Any]) -> Table:
 
 
 def refusals(review: Mapping[str, Any]) -> Table:
-    """Of each guard and of the team's requests what they would have decided otherwise on the log; empty without one."""
+    """Of each guard and of the team's requests what they would have decided otherwise on the log of the review."""
     return [
         {
             "guard": one["guard"],
@@ -91,7 +95,7 @@ def refusals(review: Mapping[str, Any]) -> Table:
             "accepts refused": f"{one['admits_refused']:,}",
             "cannot be told": f"{one['open']:,}",
         }
-        for one in (review["log"] or {"whatif": ()})["whatif"]
+        for one in review["log"]["whatif"]
         if one["guard"] in review["guards"]
     ]
 

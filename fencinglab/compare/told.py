@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencinglab.compare import page
-from fencinglab.compare.cells import costs, harms, invariant, leases, refusals
+from fencinglab.compare.cells import costs, harms, invariants, leases, refusals
 from fencinglab.inert import inert, wrapped
 from fencinglab.output import document, table
 from fencinglab.simulate.measure import INVARIANTS
@@ -116,13 +116,13 @@ def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
     columns += [
         f"{name}_{part}" for name in means for part in ("mean", "low", "high", "against", "against_low", "against_high")
     ]
-    own = [
-        {"fix": one["name"]} | {name: invariant(one, name) for name in INVARIANTS} for one in [review["team"]] if one
-    ]
+    fixes = [_flat(row, review) for row in review["fixes"]]
+    if own := review["team"]:
+        fixes.append({"fix": own["name"]} | invariants(own))
     files: dict[str, str | Iterable[str]] = {
         "compare.html": page.html(review),
         "compare.json": document(review),
-        "fixes.csv": table(columns, [*(_flat(row, review) for row in review["fixes"]), *own]),
+        "fixes.csv": table(columns, fixes),
         "leases.csv": table(_POINT, _points(review)),
     }
     if review["log"]:
@@ -133,7 +133,7 @@ def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
 
 def _flat(row: Mapping[str, Any], review: Mapping[str, Any]) -> dict[str, Any]:
     flat = {name: row[name] for name in ("fix", "guard", "improves", "leaves", "median", "slow")}
-    flat |= {"jobs": review["jobs"]} | {name: invariant(row, name) for name in INVARIANTS}
+    flat |= {"jobs": review["jobs"]} | invariants(row)
     for name, found in row["shares"].items():
         flat |= {f"{name}_share": found["value"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
     for name, found in row["means"].items():

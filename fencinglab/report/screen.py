@@ -35,7 +35,7 @@ def _verdict(report: dict[str, Any]) -> list[str]:
 
 def _found(report: dict[str, Any]) -> list[str]:
     lines = []
-    for rule in _violated(report, ("unsafe", "window")):
+    for rule in _violated(report, "unsafe", "window"):
         lines.append(
             f"{rule['name']} ({rule['class']}): {rule['title']} - {rule['count']:,} of {rule['cases']:,} cases"
         )
@@ -80,7 +80,7 @@ def _rules(report: dict[str, Any]) -> list[str]:
     """The other rules in one line a status."""
     lines = []
     for title, group in (("Cost", "cost"), ("The log itself", "evidence")):
-        rules = _violated(report, (group,))
+        rules = _violated(report, group)
         lines += [f"{title}: {rule['title']} - {rule['count']:,} of {rule['cases']:,}" for rule in rules]
     by_status: dict[str, list[str]] = {}
     for rule in report["rules"]:
@@ -133,7 +133,7 @@ def _proposal(report: dict[str, Any]) -> str:
     return f"Statuses ({'; '.join(seen)}): which are final is not declared; add {option}"
 
 
-def _violated(report: dict[str, Any], groups: tuple[str, ...]) -> list[dict[str, Any]]:
+def _violated(report: dict[str, Any], *groups: str) -> list[dict[str, Any]]:
     return [r for g in groups for r in report["rules"] if r["status"] == "violated" and r["class"] == g]
 
 
@@ -166,7 +166,7 @@ def summary(report: dict[str, Any]) -> str:
     for line in report["decision_rule"]:
         broken = f" ({', '.join(line['broken'])})" if line["broken"] else ""
         lines.append(f"- {line['line']}: {STATUS[line['status']][1]}{broken}")
-    for rule in _violated(report, ("unsafe",))[:3]:
+    for rule in _violated(report, "unsafe")[:3]:
         lines.append(f"- {rule['name']}: {rule['count']:,} of {rule['cases']:,} cases; fix: {rule['advice']}")
     lines.append("")
     lines.append(

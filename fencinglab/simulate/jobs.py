@@ -10,39 +10,15 @@ Jobs in which nothing happens are settled at once; all others go through the loo
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fencinglab.model.fix import Fix
 from fencinglab.simulate.chance import NEVER, Chance, asked_after, drawn
 from fencinglab.simulate.course import Course, course
-from fencinglab.simulate.laws import Floats, Ints
-from fencinglab.simulate.running import COUNTED, Running, Told
+from fencinglab.simulate.laws import Ints
+from fencinglab.simulate.running import COUNTED, Outcome, Running, Told
 from fencinglab.simulate.workload import SECOND, Workload
-
-
-class Outcome(NamedTuple):
-    """What came of each job, as counts and microseconds; the names of what is broken are those of the invariants."""
-
-    finished_at: Ints  # when a first finish was accepted, from the first grant on; NEVER = none was
-    stale: Ints  # writes that arrived after a newer grant
-    order: Ints  # accepted after a write with a newer token
-    ownership: Ints  # accepted after a newer grant
-    late: Ints  # accepted after their lease had run out, with no newer grant
-    rejected_stale: Ints
-    rejected_late: Ints  # refused after their lease had run out, with no newer grant
-    rejected_done: Ints  # refused as repetitions or because the job was finished
-    rejected_good: Ints  # refused while their lease ran
-    finishes: Ints  # accepted
-    effects: Ints  # caused outside, once in each attempt that comes to its end
-    final: Ints  # 1 = it was finished, and what stands in the end is not the newest writer's
-    reassigned: Ints  # grants after the first
-    needless: Ints  # of these: from a worker that still went on
-    dead: Ints  # time in which a holder did not work, before its lease was reassigned
-    wasted: Ints  # processing of attempts other than the one whose finish was accepted first
-    weight: Floats | None = None  # where long pauses were drawn on purpose
 
 
 def simulate(
@@ -58,10 +34,9 @@ def simulate(
     planned = course(workload, fix, chance)
     asks = asked_after(workload, seed, jobs, np.int64(2))
     calm = _calm(workload, fix, chance, planned, asks) if told is None else np.zeros(jobs.shape, dtype=bool)
-    size = jobs.shape[0]
-    results = {name: np.zeros(size, dtype=np.int64) for name in COUNTED}
+    results = {name: np.zeros(jobs.shape, dtype=np.int64) for name in COUNTED}
     arrival = planned.sends[-1] + chance.message[-1]
-    finished_at = np.where(calm, arrival + workload.step if fix.rules.guard.two_steps else arrival, NEVER)
+    results["finished_at"] = np.where(calm, arrival + workload.step if fix.rules.guard.two_steps else arrival, NEVER)
     results["finishes"] += calm
     results["effects"] += calm
     rest = np.flatnonzero(~calm)
@@ -69,10 +44,9 @@ def simulate(
         running = Running(workload, fix, seed, jobs[rest], told)
         running.granted(np.arange(rest.size), np.zeros(rest.size, dtype=np.int64), _rows(chance, rest), asks[rest])
         running.run()
-        finished_at[rest] = running.results.pop("finished_at")
         for name, found in running.results.items():
             results[name][rest] = found
-    return Outcome(finished_at=finished_at, weight=chance.weight, **results)
+    return Outcome(**results, weight=chance.weight)
 
 
 def _calm(workload: Workload, fix: Fix, chance: Chance, planned: Course, asks: Ints) -> NDArray[np.bool_]:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from fencinglab.errors import UsageError
 from fencinglab.model.fix import Fix
 from fencinglab.simulate.chance import NEVER, drawn
-from fencinglab.simulate.jobs import Outcome, simulate
+from fencinglab.simulate.jobs import simulate
 from fencinglab.simulate.laws import Floats
+from fencinglab.simulate.running import Outcome
 from fencinglab.simulate.workload import SECOND, Workload
 
 Z = 1.959963984540054  # of an interval at 95 %

@@ -5,7 +5,7 @@ The receiver decides with the guards of `fencinglab.model.guard`, here on whole 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,36 @@ from fencinglab.model.fix import Fix
 from fencinglab.model.guard import Presented, Seen
 from fencinglab.simulate.chance import NEVER, Chance, asked_after, drawn
 from fencinglab.simulate.course import course, held, processed
-from fencinglab.simulate.laws import Ints
+from fencinglab.simulate.laws import Floats, Ints
 from fencinglab.simulate.workload import SECOND, Workload
 
 Told = list[tuple[Any, ...]]  # what happens to one job: (moment, what, details)
-COUNTED = (
-    "stale", "order", "ownership", "late", "rejected_stale", "rejected_late", "rejected_done", "rejected_good",
-    "finishes", "effects", "final", "reassigned", "needless", "dead", "wasted",
-)  # fmt: skip
 _ADMITTED, _DUPLICATE, _GUARDED, _TERMINAL = range(4)
+
+
+class Outcome(NamedTuple):
+    """What came of each job, as counts and microseconds; the names of what is broken are those of the invariants."""
+
+    finished_at: Ints  # when a first finish was accepted, from the first grant on; NEVER = none was
+    stale: Ints  # writes that arrived after a newer grant
+    order: Ints  # accepted after a write with a newer token
+    ownership: Ints  # accepted after a newer grant
+    late: Ints  # accepted after their lease had run out, with no newer grant
+    rejected_stale: Ints
+    rejected_late: Ints  # refused after their lease had run out, with no newer grant
+    rejected_done: Ints  # refused as repetitions or because the job was finished
+    rejected_good: Ints  # refused while their lease ran
+    finishes: Ints  # accepted
+    effects: Ints  # caused outside, once in each attempt that comes to its end
+    final: Ints  # 1 = it was finished, and what stands in the end is not the newest writer's
+    reassigned: Ints  # grants after the first
+    needless: Ints  # of these: from a worker that still went on
+    dead: Ints  # time in which a holder did not work, before its lease was reassigned
+    wasted: Ints  # processing of attempts other than the one whose finish was accepted first
+    weight: Floats | None = None  # where long pauses were drawn on purpose
+
+
+COUNTED = Outcome._fields[:-1]  # all but the weight
 
 
 class Running:
@@ -37,12 +58,12 @@ class Running:
         self.guard, self.writes = fix.rules.guard, workload.writes
         size = jobs.shape[0]
         self.place, self.jobs = np.arange(size), jobs
-        self.results = {name: np.zeros(size, dtype=np.int64) for name in ("finished_at", *COUNTED)}
+        self.results = {name: np.zeros(size, dtype=np.int64) for name in COUNTED}
 
         def zeros(*shape: int, fill: int = 0) -> Ints:
             return np.full((size, *shape), fill, dtype=np.int64)
 
-        self.counts = {name: zeros() for name in ("finished_at", *COUNTED)}
+        self.counts = {name: zeros() for name in COUNTED}
         self.counts["finished_at"][:] = NEVER
         self.latest, self.holder, self.slot = zeros(), zeros(), zeros()  # the newest token, its worker, its slot
         self.highest, self.last, self.tried, self.version = zeros(), zeros(), zeros(), zeros()

@@ -258,15 +258,12 @@ def test_files_are_written_and_the_same_again(tmp_path, monkeypatch, capsys):
 
 
 WRONG = {
-    "no time": (["--lease", "0s"], "--lease 0s: must be above zero"),
     "a negative time": (["--lease", "-5s"], "--lease -5s: is below zero, and a time is not; write a time such as 30s"),
     "a negative law": (["--work", "-3s"], "--work -3s: -3s is below zero, and a time is not"),
     "a negative share": (["--crash", "-0.1"], "--crash -0.1: is a share, from 0 to 1"),
     "no jobs": (["--jobs", "-1"], "--jobs -1: must be 1 to 1,000,000,000"),
     "empty requests": (["--requests", ""], "name a JSON file"),
-    "a renewal longer than the lease": (["--lease", "10s", "--renewal", "20s"], "--renewal 20s: must be shorter than the lease (10s)"),
     "no law": (["--pause", "gamma:1s"], "--pause gamma:1s: `gamma` is no law of chance"),
-    "no mean": (["--pause", "pareto:1s,1"], "--pause pareto:1s,1: a Pareto law of shape 1 has no mean"),
     "too few jobs": (["--jobs", "100", "--precision", "0.0001"], "--jobs 100: too few for --precision 0.0001"),
     "no fix": (["--fix", "fence"], "`fence` is no fix; nearest: fenced"),
     "a map without a log": (["--map", "token=t"], "--map token=t belongs to a log; leave it out, or name the log with --log"),

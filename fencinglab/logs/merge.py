@@ -39,21 +39,27 @@ def name_alike(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> None:
 def match(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> int:
     """Join log lines to the stream records that they report; how many lines found one.
 
-    By resource and operation first, then by resource, token and kind, each where it leaves one record and one line.
+    By resource and operation first, then by resource, token and kind, each where it leaves one record and one line
+    that the receiver did not refuse. A record with a line's operation proves that it was accepted; the item's token
+    does not: an unconditional write of another worker leaves it as it was, so there the line must say so itself.
     The record gains the line's writer, operation, sender's time and outcome; where its own token is not known, the
     line's. Lines that found their record leave the table; nothing is ordered by it.
     """
-    by_operation = _joined(con, stream, line, "operation", "operation")
-    return by_operation + _joined(con, stream, line, "coalesce(token, after_token) as token, kind", "token, kind")
+    by_operation = _joined(con, stream, line, "operation", "operation", ("accepted", "unknown"))
+    by_token = "coalesce(token, after_token) as token, kind"
+    return by_operation + _joined(con, stream, line, by_token, "token, kind", ("accepted",))
 
 
-def _joined(con: duckdb.DuckDBPyConnection, stream: str, line: str, of_record: str, of_line: str) -> int:
+def _joined(
+    con: duckdb.DuckDBPyConnection, stream: str, line: str, of_record: str, of_line: str, decisions: tuple[str, ...]
+) -> int:
     con.execute(f"""create or replace temp table matched as
         select record, line from (
             select min(rowid) as record, resource, {of_record}
             from {stream} where kind not in ('delete', 'ttl_delete') group by all having count(*) = 1) as records
         join (select min(rowid) as line, resource, {of_line}
-            from {line} where decision <> 'rejected' group by all having count(*) = 1) as reported
+            from {line} where decision <> 'rejected' group by all
+            having count(*) = 1 and list_contains({list(decisions)}, min(decision))) as reported
             using (resource, {of_line})""")
     gained = ", ".join(f"{c} = coalesce(record.{c}, line.{c})" for c in ("writer", "operation", "token", "fenced"))
     con.execute(f"""update {stream} as record set {gained}, sent_at = line.sent_at, outcome = line.outcome

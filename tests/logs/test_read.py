@@ -424,7 +424,7 @@ def test_a_folder_that_cannot_be_read(tmp_path, capsys):
 # --------------------------------------------------------------------------- several formats together
 
 TABLE_LINES = [
-    {"time": "2026-03-02T09:00:10.500Z", "event": "acquire", "jobId": "job-1", "worker": "log-a", "token": 1, "operationId": "op-acquire"},
+    {"time": "2026-03-02T09:00:10.500Z", "event": "acquire", "jobId": "job-1", "worker": "log-a", "token": 1, "operationId": "op-acquire", "decision": "accepted"},
     {"time": "2026-03-02T09:00:11.500Z", "event": "finish", "jobId": "job-1", "worker": "log-a", "token": 1, "decision": "accepted"},
     {"time": "2026-03-02T09:00:12.500Z", "event": "write", "jobId": "job-1", "worker": "log-b", "token": 0, "decision": "rejected"},
     {"time": "2026-03-02T09:00:13.500Z", "event": "write", "jobId": "job-9", "worker": "log-b", "token": 3, "decision": "accepted"},
@@ -468,6 +468,30 @@ def test_two_reports_of_one_record_join_nothing(tmp_path):
 
     assert log.matched == 0
     assert sum(row["writer"] in ("log-a", "log-c") for row in rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "writers"),
+    [
+        ([{"decision": "accepted"}], ["log-a"]),
+        ([{"decision": "unknown"}], []),  # whoever wrote, the item's token is this one
+        ([{"decision": "accepted"}, {"decision": "unknown", "worker": "log-b"}], []),
+        ([{"decision": "accepted"}, {"decision": "rejected", "worker": "log-b"}], ["log-a"]),
+        ([{"decision": "unknown", "operationId": "op-1"}], ["log-a"]),  # its record proves that it was accepted
+    ],
+)
+def test_only_an_accepted_line_joins_by_token(tmp_path, lines, writers):
+    """A line that may not have been accepted says who wrote a record only where both name the operation."""
+    stored, finish = worlds.jobs(stores=()), TABLE_LINES[1]
+    images = [r["dynamodb"].get("NewImage", {}) for r in stored if r["dynamodb"]["Keys"]["jobId"]["S"] == "job-1"]
+    next(image for image in images if image.get("status") == {"S": "DONE"})["operationId"] = {"S": "op-1"}
+    files = {"s.jsonl": worlds.stream(stored), "a.log": worlds.lines(finish | one for one in lines)}
+    log, rows = history(tmp_path, files)
+
+    assert [
+        row["writer"] for row in rows if row["kind"] == "finish" and row["order_scope"] and row["writer"]
+    ] == writers
+    assert log.matched == len(writers)
 
 
 def test_a_key_in_two_tables_joins_nothing(tmp_path):

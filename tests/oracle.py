@@ -172,6 +172,14 @@ def newest_token(r: Row) -> int | None:
     return first_known(r.current_token, highest([r.before_token, *left]))
 
 
+def unseen_token(r: Row) -> int | None:
+    """The greatest token that a write presented to this resource, if the resource shows no grant and no holder."""
+    rows = [e for e in r.history if e.resource == r.resource]
+    if any((accepted(e) and is_grant(e)) or somebody(e.before_holder) or e.current_token is not None for e in rows):
+        return None
+    return highest(e.token for e in rows if accepted(e) and is_write(e))
+
+
 def oldest_token(r: Row) -> int | None:
     """The least of this row's token, its `before_token`, and what each earlier accepted row shows first."""
     shown = [first_known(e.before_token, e.after_token, e.token) for e in r.earlier if accepted(e)]
@@ -252,6 +260,9 @@ def stale_write_accepted(r: Row) -> Value:
     if not is_write(r) or r.decision not in ("accepted", "unknown"):
         return None
     newest = newest_token(r)
+    if newest is None:
+        shown_there = token_went_back(r) == 1
+        return -1 if accepted(r) and less(r.token, unseen_token(r)) and not shown_there else None
     if not less(oldest_token(r), newest) or presents_none(r):
         return None
     lower = less(r.token, newest)

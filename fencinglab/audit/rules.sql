@@ -35,8 +35,8 @@ with narrow as (  -- what the windows need and no more: they sort whole rows
             when after_terminal and kind not in ('delete', 'ttl_delete') then 4
             else 0
         end as marks,
-        case when decision = 'accepted' and after_terminal and not coalesce(before_terminal, false) then events.at end
-            as made_terminal_at,
+        case when (decision = 'accepted' and kind = 'grant') or before_holder <> '' or current_token is not null then 1 else 0 end
+            as grant_seen,
         token_width, expiry_unit
     from events
 ),
@@ -51,15 +51,20 @@ resources as (
         or coalesce(max(case when birth = 1 then order_key end) >= min(case when birth = 0 then order_key end), false)
         or coalesce(min(case when death = 1 then order_key end) <= max(case when death = 0 then order_key end), false)
             as parted,
+        max(birth) as born,  -- the incarnation of every row of one that is not parted
         min(case when counts then order_scope end) <> max(case when counts then order_scope end) as scopes,
         -- two kinds of what should be one
         min(token_width) <> max(token_width) or min(expiry_unit) <> max(expiry_unit)
-        or min(lease_key) <> max(lease_key) as kinds
+        or min(lease_key) <> max(lease_key) as kinds,
+        -- the newest token of grants that the resource does not show, as far as its writes tell
+        case when max(grant_seen) = 0 then max(presented_token) end as unseen_token
     from narrow
     group by resource
 ),
 
-several as (select resource, scopes, kinds from resources where scopes or kinds),  -- few
+several as (  -- few
+    select resource, scopes, kinds, unseen_token from resources where scopes or kinds or unseen_token is not null
+),
 
 placed as (  -- only where a resource has more than one timeline: elsewhere one sort serves both windows
     select
@@ -97,8 +102,7 @@ timeline as (
         max(presented_token) over earlier as written_token,
         max(left_token) over earlier as granted_token,
         min(found_token) over earlier as first_token,
-        bit_or(marks) over earlier as marked,
-        max(made_terminal_at) over earlier as finished_at
+        bit_or(marks) over earlier as marked
     from (
         select
             narrow.*, older_token, latest_at, previous_image,
@@ -129,6 +133,26 @@ mixed as (
     )
 ),
 
+finished as (  -- when that which TTL removed had become terminal
+    select
+        row_id,
+        max(case when makes_terminal then moment end) over (
+            partition by resource, lease_key, order_scope, ordered, incarnation
+        ) as finished_at
+    from (
+        select
+            events.row_id, events.resource, order_scope, incarnation, events.at as moment,
+            coalesce(lease, events.resource) as lease_key,
+            order_key is not null as ordered,
+            decision = 'accepted' and kind <> 'ttl_delete' and after_terminal
+            and not coalesce(before_terminal, coalesce(marked, 0) >= 4) as makes_terminal
+        from events
+        join timeline on timeline.row_id = events.row_id
+        cross join settings
+        where settings.retention is not null and events.resource in (select resource from events where kind = 'ttl_delete')
+    ) as removed
+),
+
 counting_renewals as (  -- the "token" rose under one holder before its lease ran out: it is a version
     select resource
     from events cross join settings
@@ -152,16 +176,18 @@ suspect_tokens as (  -- seen with two workers in whatever incarnation: as its ho
 ),
 
 token_uses as (
-    select events.row_id, lease_key, incarnation, token_used, after_holder as holder, null as presenter
+    select events.row_id, lease_key, coalesce(placed.incarnation, born) as incarnation, token_used, after_holder as holder, null as presenter
     from events
     join suspect_tokens on lease_key = coalesce(events.lease, events.resource) and token_used = events.after_token
-    join timeline on timeline.row_id = events.row_id
+    join resources on resources.resource = events.resource
+    left join placed on placed.row_id = events.row_id
     where decision = 'accepted' and after_holder <> ''
     union all
-    select events.row_id, lease_key, incarnation, token_used, null as holder, writer as presenter
+    select events.row_id, lease_key, coalesce(placed.incarnation, born) as incarnation, token_used, null as holder, writer as presenter
     from events
     join suspect_tokens on lease_key = coalesce(events.lease, events.resource) and token_used = events.token
-    join timeline on timeline.row_id = events.row_id
+    join resources on resources.resource = events.resource
+    left join placed on placed.row_id = events.row_id
     where decision <> 'rejected' and writer is not null and fenced
 ),
 
@@ -247,7 +273,7 @@ refusals as (
 whole as (  -- whole rows again, with what the windows found
     select
         events.*,
-        incarnation, older_token, previous_image, latest_at, after_delete, written_token, finished_at,
+        incarnation, older_token, previous_image, latest_at, after_delete, written_token,
         coalesce(marked, 0) in (1, 3, 5, 7) as granted_before,
         coalesce(marked, 0) in (2, 3, 6, 7) as finished_before,
         settings.skew + coalesce(at_precision, 0) as slack,
@@ -279,8 +305,9 @@ whole as (  -- whole rows again, with what the windows found
 known as (
     select
         whole.*,
-        earlier_width, earlier_unit, least_lease, greatest_lease,
+        earlier_width, earlier_unit, least_lease, greatest_lease, finished_at,
         coalesce(several.scopes, false) as scopes_differ,
+        unseen_token,
         counting_renewals.resource is not null as counts_renewals,
         coalesce(rejected.own_attempt, false) as own_attempt,
         rejected.stale as rejected_stale,
@@ -292,6 +319,7 @@ known as (
     from whole
     left join several on several.resource = whole.resource
     left join mixed on mixed.row_id = whole.row_id
+    left join finished on finished.row_id = whole.row_id
     left join counting_renewals on counting_renewals.resource = whole.resource
     left join rejected on rejected.row_id = whole.row_id
     left join refusals
@@ -330,7 +358,8 @@ select
     incarnation,
     token_went_back,
     case
-        when not writes or decision = 'rejected' or newest is null or token_went_back = 1 then null
+        when not writes or decision = 'rejected' or token_went_back = 1 then null
+        when newest is null then case when accepted and token < unseen_token then -1 end
         when token is null then case when accepted and coalesce(fenced, true) and guarded and oldest < newest then -1 end
         when not accepted then case when token < newest then -1 end
         when oldest >= newest then null

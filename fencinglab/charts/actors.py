@@ -11,7 +11,7 @@ from typing import Any
 
 from fencinglab.charts.held import window
 from fencinglab.charts.library import altair
-from fencinglab.charts.scene import AUTHORITY, OUTSIDE, Scene, completed, scene_of
+from fencinglab.charts.scene import AUTHORITY, OUTSIDE, Scene, completed, edges, scene_of
 from fencinglab.charts.style import (
     GREY,
     INK,
@@ -102,8 +102,8 @@ def _drawn(scenes: Iterable[Scene]) -> set[str]:
 
 
 def _layers(scene: Scene, names: Sequence[str], drawn: Set[str]) -> list[altair.Chart]:
-    length = len(scene.times)
-    wide = WIDTH / (length + 0.2)  # pixels from one place to the next
+    begin, end = edges(len(scene.times))
+    wide = WIDTH / (end - begin)  # pixels from one place to the next
     written, _ = labels(levels(point["token"] for point in (*scene.points, *scene.bars)))
     several = len({bar["lease"] for bar in scene.bars}) > 1
     bars, states = [], []
@@ -112,7 +112,7 @@ def _layers(scene: Scene, names: Sequence[str], drawn: Set[str]) -> list[altair.
         bars.append(bar | {"label": _fitting(room, f"{bar['lease'] if several else 'lease'} {token}", token)})
     for state in scene.states:
         states.append(state | {"label": _fitting((state["x2"] - state["x"]) * wide, state["state"])})
-    across = [{"lane": name, "x": 0.4, "x2": length + 0.6} for name in names]
+    across = [{"lane": name, "x": begin, "x2": end} for name in names]
     found = [
         layer(across).mark_rule(color=RULE, aria=False).encode(x2="x2:Q"),
         layer(states).mark_rect(color=GREY, opacity=0.2, aria=False).encode(x2="x2:Q", tooltip=tips(_STATE)),
@@ -124,7 +124,7 @@ def _layers(scene: Scene, names: Sequence[str], drawn: Set[str]) -> list[altair.
         *text(bars, "label", INK, 4, -9),
         *text(states, "label", MUTED, 4, 11),
     ]
-    size = 34.0 if length > 40 else 64.0
+    size = 34.0 if len(scene.times) > 40 else 64.0
     row = tips(_EVENT | _ROW if scene.told else _ROW)
     for marked, area, stroke in ((scene.points, size, 1.8), (scene.rings, 4.5 * size, 2.4)):
         marks = layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
@@ -146,7 +146,7 @@ def _place(scene: Scene, names: Sequence[str], axis: bool = True) -> dict[str, A
         "x": altair.X(
             "x:Q",
             title=f"{what}, evenly spaced" if axis else None,
-            scale=altair.Scale(domain=[0.4, len(places) + 0.6], nice=False),
+            scale=altair.Scale(domain=edges(len(places)), nice=False),
             axis=altair.Axis(
                 values=[*places], labels=axis, labelExpr=f"{times}[datum.value - 1]", grid=False, labelOverlap=True,
                 labelSeparation=6,

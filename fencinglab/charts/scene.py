@@ -86,12 +86,17 @@ def scene_of(rows: Sequence[Row], steps: Sequence[Step] = ()) -> Scene:
     )
 
 
+def edges(places: int) -> tuple[float, float]:
+    """Where an axis with so many places begins and ends."""
+    return 0.4, places + 0.6
+
+
 class _Axis:
     """Places by row and by time."""
 
     def __init__(self, rows: Sequence[Row], steps: Sequence[Step]) -> None:
         self.of_row = [*_beside(rows, steps)] if steps else [float(place) for place in range(1, len(rows) + 1)]
-        self.last = len(steps) or len(rows)
+        self.edges = edges(len(steps) or len(rows))
         self.times = [clock(step.at) for step in steps] if steps else [_of_day(row) for row in rows]
         known = [(x, row["at"]) for x, row in zip(self.of_row, rows, strict=True) if isinstance(row["at"], datetime)]
         known += [(float(place), true_time(step.at)) for place, step in enumerate(steps, 1)]
@@ -100,11 +105,6 @@ class _Axis:
         for x, at in sorted(known):
             self._places.append(x)
             self._moments.append(max([at, *self._moments[-1:]]))
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        """Where the axis begins and ends."""
-        return 0.4, self.last + 0.6
 
     def place(self, at: datetime) -> float:
         """The place of a time; one outside all that is shown lies at the edge."""
@@ -257,7 +257,7 @@ def _states(steps: Sequence[Step], workers: Mapping[str, str]) -> Iterator[dict[
             )
             end = next(later, None)
             yield {
-                "lane": workers[step.event.worker], "state": word, "x": place, "x2": end or len(steps) + 0.6,
+                "lane": workers[step.event.worker], "state": word, "x": place, "x2": end or edges(len(steps))[1],
                 "from": clock(step.at), "to": clock(steps[end - 1].at) if end else "the end",
             }  # fmt: skip
 

@@ -11,6 +11,7 @@ from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.explore.hazards import Hazard, chosen
 from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.repair import UNSAFE
 from fencinglab.explore.search import MOST_STATES
 
 
@@ -27,7 +28,7 @@ def unsafe(
     return [
         f"{verdict.invariant}: {INVARIANTS[verdict.invariant].says}: {told.says(found.answer, verdict)}"
         for verdict in found.answer.verdicts
-        if INVARIANTS[verdict.invariant].group == "unsafe" and verdict.status not in ("holds", "not_applicable")
+        if verdict.invariant in UNSAFE and verdict.status not in ("holds", "not_applicable")
     ]
 
 

@@ -13,7 +13,7 @@ from fencinglab.explore import telling, walk
 from fencinglab.explore.candidates import NAMES
 from fencinglab.explore.hazards import HAZARDS
 from fencinglab.explore.invariants import ALERTING, INVARIANTS, MARKS, SOMETIMES
-from fencinglab.explore.repair import Repair
+from fencinglab.explore.repair import UNSAFE, Repair
 from fencinglab.explore.search import Answer, Verdict
 from fencinglab.explore.steps import Model
 from fencinglab.explore.telling import Told
@@ -46,8 +46,8 @@ def screen(answer: Answer, show: Sequence[str] = ()) -> str:
     Without `show` that is the shortest run that breaks an unsafe invariant. `show` are invariants, or `passing`.
     """
     lines = [*wrapped("", headline(answer)), "", *_bounds(answer), "", *_verdicts(answer)]
-    worst = [v.invariant for v in worst_first(answer) if INVARIANTS[v.invariant].group == "unsafe"]
-    for name in show or worst[:1]:
+    worst = [verdict.invariant for verdict in worst_first(answer)[:1] if verdict.invariant in UNSAFE]
+    for name in show or worst:
         lines += ["", *(_passing(answer) if name == PASSING else _shown(answer, name))]
     return "\n".join(lines) + "\n"
 

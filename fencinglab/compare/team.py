@@ -8,7 +8,7 @@ from typing import Any
 from fencinglab.audit import proposal
 from fencinglab.check.check import check
 from fencinglab.dynamodb.requests import Requests
-from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.repair import UNSAFE
 from fencinglab.explore.search import MOST_STATES
 from fencinglab.inert import inert
 
@@ -28,7 +28,7 @@ def searched(file: Requests, progress: Callable[[str], None] = lambda _: None) -
 def says(team: Mapping[str, Any], log: Mapping[str, Any] | None) -> str:
     """The team's row in a sentence: what it breaks, and what it would have refused on the log."""
     broken = {name: cell["length"] for name, cell in team["safety"].items() if cell["status"] == "violated"}
-    unsafe = [name for name in broken if INVARIANTS[name].group == "unsafe"]
+    unsafe = [name for name in broken if name in UNSAFE]
     if unsafe:
         found = f"breaks {', '.join(unsafe)}, at the soonest after {min(broken[name] for name in unsafe)} steps"
     elif team["stopped"]:

@@ -41,7 +41,7 @@ FLOORS = (
         ),
         (
             "simulate.terms", "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
-            "simulate.measure", "simulate.story", "simulate",
+            "simulate.measure", "simulate",
         ),
         ("drill.desk", "drill.process", "drill.scenarios", "drill.capture", "drill.run", "drill"),
         ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.timelines", "audit.whatif", "audit.proposal", "audit.fit", "audit"),

@@ -106,11 +106,6 @@ def result(timeline: Timeline, fix: Fix) -> str:
     return "puts off" if _done(_later(timeline, fix), fix, as_bad) else "prevents"
 
 
-def agree(result: str, judged: str) -> bool:
-    """Whether replay and readers say the same; what puts a harm off may be called either."""
-    return not judged or result in ("idle", "puts off") or (result == "prevents") == (judged == "helps")
-
-
 def _done(timeline: Timeline, fix: Fix, classes: Sequence[str]) -> bool:
     """Whether harm of these classes is done under the fix."""
     return any(harm.group in classes for harm in harms(replay(timeline, fix)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from stories import decisions, timeline_of
 from workloads import ROUGH, jobs
 
 from fencinglab.model.fix import FIXES
@@ -10,7 +11,6 @@ from fencinglab.model.harm import harms
 from fencinglab.model.replay import replay
 from fencinglab.model.timeline import parse
 from fencinglab.simulate.jobs import simulate
-from fencinglab.simulate.story import decisions, timeline_of
 from fencinglab.simulate.workload import Workload
 
 

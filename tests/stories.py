@@ -1,4 +1,4 @@
-"""One simulated job as a timeline, which replays to the same decisions.
+"""One simulated job as a timeline, which replays to the same decisions: it holds simulator and replay together.
 
 An event takes a second of a timeline, and that is coarse: where a second stands for less than one, the header says so.
 """

@@ -14,9 +14,8 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
 
     Earlier means accepted, and lower in `order_key` within one resource and order scope. What a row says
     itself stays, and rows without order stay as they are. A new holder or a release forgets the old expiry,
-    an accepted delete everything. `current_token` becomes the highest token of the lease's earlier grants
-    (where the resource is its own lease, since its last delete). A release that nothing else explains was the
-    holder's.
+    an accepted delete everything. `current_token` becomes the highest token of the lease's earlier grants, since
+    the last delete of its key. A release that nothing else explains was the holder's.
 
     It costs less the fewer columns are `known` (leave out those that are null throughout), and without
     accepted `deletes` or `leases` that are not the resource.
@@ -32,9 +31,12 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
         made["before_expires_at"] = _last("after_expires_at", news, lease)
     if "token" in known:
         granted = "max(case when decision = 'accepted' and kind = 'grant' then token end)"
-        life = "lives" if deletes else "resource"
-        of_lease = f"lease, order_scope, case when lease = resource then {life} end"
-        made["current_token"] = f"{granted} over {_earlier(of_lease) if leases else 'earlier'}"
+        made["current_token"] = f"{granted} over earlier"
+        if leases:  # a grant of another key stands with that key, or with what it protects
+            of_key = _earlier("lease, order_scope" + (", lease_lives" if deletes else ""))
+            made["current_token"] = (
+                f"case when lease = resource then {granted} over of_lease else {granted} over {of_key} end"
+            )
     made = {name: f"case when order_key is not null then {sql} end" for name, sql in made.items()}
     for name in made.keys() & known:
         made[name] = f"coalesce({name}, {made[name]})"
@@ -43,8 +45,12 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
         made["before_holder"] = f"coalesce({held}, case when kind = 'release' then writer end)"
     selected = [f'"{name}"' for name in known if name not in made] + [f"{sql} as {name}" for name, sql in made.items()]
     if deletes:
-        deleted = "count(case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 end)"
-        rows = f"select *, {deleted} over {_earlier('resource, order_scope')} as lives from ({rows})"
+        deleted = "case when decision = 'accepted' and kind in ('delete', 'ttl_delete') then 1 end"
+        lives = f"count({deleted}) over {_earlier('resource, order_scope')} as lives"
+        if leases:
+            of_key = f"count(case when lease = resource then {deleted} end)"
+            lives += f", {of_key} over {_earlier('lease, order_scope')} as lease_lives"
+        rows = f"select *, {lives} from ({rows})"
     return f"""select {", ".join(selected)} from ({rows})
         window earlier as {_earlier("resource, order_scope" + (", lives" if deletes else ""))},
             of_lease as {_earlier("resource, lease, order_scope" + (", lives" if deletes else ""))}"""

@@ -544,6 +544,18 @@ def test_the_newest_token_is_that_of_the_lease(read):
     assert log.column("lease") == ["l", "l", "r3"]
 
 
+def test_a_grant_that_is_logged_with_the_leases_own_key_counts_for_what_it_protects(read):
+    """The newest token of a lease counts its key's own grants, since that key was last deleted."""
+    key = {"resource": "l", "lease": "l"}
+    lines_ = [
+        line(event="acquired", token=5, **key), line(resource="r", lease="l", token=4), line(event="deleted", **key),
+        line(event="acquired", token=1, **key), line(resource="r", lease="l", token=1), line(resource="r2", token=1),
+    ]  # fmt: skip
+    log = read("\n".join(lines_), order="lines")
+
+    assert log.column("current_token") == [None, 5, 5, None, 1, None]
+
+
 def test_a_released_lease_is_known_by_the_order_not_by_who_says_so(read):
     """A stale worker that releases calls itself the holder; earlier lines know better."""
     texts = [line(event="acquired", token=2, worker="w2"), line(event="released", token=1)]
@@ -592,13 +604,12 @@ def test_chatter_is_counted_and_not_audited(read):
 
 
 def test_an_event_of_no_known_word_is_read_as_a_write_and_noted(read):
-    """A line that presents a token is audited whatever its event is called, and a note names the events."""
+    """A line that presents a token is audited whatever its event is called, and a note of its own names the events."""
     log = read("\n".join([line(event="page_rendered"), line(event="page_rendered"), line(event="moved on"), line()]))
 
     assert log.column("kind") == ["write"] * 4
-    assert log.read.notes == (
-        "lines read as writes though no word in `event` says so: 3, such as page_rendered (2)",
-    )  # fmt: skip
+    assert log.read.notes == ("lines read as writes though no word in `event` says so: 3",)
+    assert log.read.quotes == ("read as writes: page_rendered (2)",)
 
 
 def test_without_an_event_field_every_line_with_a_resource_is_a_write(read):

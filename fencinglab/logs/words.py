@@ -5,10 +5,13 @@ case with spaces (`lease acquired`) and match whole words. They are applied once
 per line.
 
 A text tells what *was* done only in the past tense: `write requested` and `writing` stand before the
-result is known, `write failed` leaves it open, and a failed acquire is contention.
+result is known, `write failed` leaves it open, and a failed acquire is contention. `0 rows updated` and
+`saved: false` are in the past tense and say that nothing was done.
 """
 
 from __future__ import annotations
+
+from fencinglab.logs import unwrap
 
 # The first that fits is the line's kind. `write completed` and `lease released, job done` are no finish.
 KINDS = (
@@ -37,10 +40,13 @@ REJECTED = (
     r"superseded|condition(al)? (check )?(request )?(failed|not met)|precondition failed|transaction cancell?ed|"
     r"not (the |current |its )?(owner|holder|leader|held)|lease mismatch|token mismatch|duplicate\w*"
 )
-FAILED = r"fail(|s|ed|ing|ure)|unsuccessful\w*|could not|couldn t|cannot|unable|not (\w+ed|written|done|ok)"
+FAILED = (
+    r"fail(|s|ed|ing|ure)|unsuccessful\w*|could not|cannot|unable|never|(could|was|were|is|has|have|had|did|would)n t|"
+    r"not ((yet|been|be|fully|actually|successfully) )*(\w+ed|written|done|sent|ok)"
+)
 OPEN = (
     r"time ?out\w*|timed out|unknown|lost|error\w*|\w*exception|throttl\w*|unavailable|abort\w*|requested|requesting|"
-    r"attempting|trying|pending|about to|going to|will|"
+    r"attempting|trying|pending|about to|going to|will|would have|dry run|roll(ed|ing)? ?back|"
     r"(acquir|renew|extend|releas|writ|updat|sav|stor|delet|send|finish|complet|schedul|retry|poll|claim|grant|persist|"
     r"insert|committ|upload|publish|charg|remov|email|notify|alert)ing"
 )
@@ -55,6 +61,31 @@ ACCEPTED = (
 REJECTED_VALUE = r"false|no|409|412|conditional\w*|expired|terminal|already \w+|lost lease|lease lost"
 OPEN_VALUE = r"5[0-9][0-9]|429"
 ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow|allowed|succeed|commit|pass|passed"
+
+# What says that nothing was written, told from the text as it stands: in `worker-0: rows updated` the 0 counts nothing.
+_ROWS = r"(rows|items|records|documents|docs|entries|objects|keys|(row|item|record|document|object|key)\(s\))"
+_ROW = rf"({_ROWS}|row|item|record|document|doc|entry|object|key)"
+_WROTE = (
+    r"(affected|changed|matched|modified|updated|written|wrote|inserted|upserted|deleted|removed|saved|stored|"
+    r"persisted|patched|overwritten|committed|applied|accepted|acquired|granted|claimed|obtained)"
+)
+_END = r"""["']?\s*($|[,;)}\]])"""
+NOTHING = (
+    rf"(^|[\s(\[,=])(0|zero)(\s*/\s*\d+|\s+of\s+\d+|\s+matching)?\s+{_ROWS}\s+(were\s+)?{_WROTE}\b|"
+    rf"(^|[\s(\[,=])no(\s+matching)?\s+{_ROW}\s+(were\s+|was\s+)?{_WROTE}\b|"
+    rf"\b{_WROTE}:?\s+(0|zero|no)(\s*/\s*\d+|\s+of\s+\d+|\s+matching)?\s+{_ROW}|"
+    rf"\b{_WROTE}\s+nothing\b|\bnothing\s+(was\s+)?{_WROTE}\b|"
+    rf"\b({_ROW}[\s_]?{_WROTE}|{_WROTE}[\s_]?({_ROWS}|count)|{_ROW}[\s_]?count|rows|changes)"
+    r"""["']?\s*[:=]\s*["']?0([^\w.]|$)|"""
+    rf"""\b{_WROTE}["']?\s*[:=?]+\s*["']?(false|no){_END}"""
+)
+# ... unless the text counts something besides.
+SOMETHING = rf"\b[1-9][0-9,]*\s+{_ROW}\s+(were\s+|was\s+)?{_WROTE}\b|\b{_WROTE}:?\s+[1-9][0-9,]*\s+{_ROW}"
+# A success denied leaves open what became of the write, and in `status changed: 0` it may be the status.
+NO_SUCCESS = (
+    rf"""\b(ok|success|successful|succeeded)["']?\s*[:=?]+\s*["']?(false\b|no([:;,.!)]|$))|"""
+    rf"""\b({_WROTE}|ok|success)["']?\s*[:=?]+\s*["']?0{_END}"""
+)
 
 # No mutation, whatever the line carries: a worker notices, looks, waits or goes on.
 NOTICED = (
@@ -93,7 +124,7 @@ def meanings(texts: str) -> str:
         select kind_text, decision_text, outcome_text, reason_text, kind, decision,
             case when decision = 'rejected' then case {reason} else reason_text end end as reason,
             case
-                when {_says("o", REJECTED, REJECTED_VALUE, FAILED)} then 'failed'
+                when {_says("o", REJECTED, REJECTED_VALUE, FAILED)} or o_denied is not null then 'failed'
                 when {_says("o", OPEN, OPEN_VALUE)} then 'unknown'
                 when {_says("o", ACCEPTED, ACCEPTED_VALUE)} then 'ok'
                 when o is not null then 'unknown'
@@ -109,18 +140,22 @@ def meanings(texts: str) -> str:
                 when {_says("d", REJECTED, REJECTED_VALUE)} then 'rejected'
                 when kind = 'grant' and {_says("d", FAILED)} then 'rejected'
                 when {_says("d", FAILED, OPEN, OPEN_VALUE)} then 'unknown'
+                when d_denied is not null then d_denied
+                when k_denied is not null and {_says("d", ACCEPTED, ACCEPTED_VALUE)} then 'unknown'
                 when {_says("d", ACCEPTED, ACCEPTED_VALUE)} then 'accepted'
                 when d is not null then 'unknown'
                 when {_says("k", REJECTED)} then 'rejected'
                 when kind = 'grant' and {_says("k", FAILED)} then 'rejected'
                 when {_says("k", FAILED, OPEN)} then 'unknown'
+                when k_denied is not null then k_denied
                 when {_says("k", ACCEPTED)} then 'accepted'
                 else 'unknown'
             end as decision
         from (select *, case {kind} end as kind
         from (select kind as kind_text, decision as decision_text, outcome as outcome_text, reason as reason_text,
             {spaced("kind")} as k, {spaced("coalesce(decision, outcome)")} as d,
-            {spaced("outcome")} as o, {spaced("reason")} as r
+            {spaced("outcome")} as o, {spaced("reason")} as r, {_denied("kind")} as k_denied,
+            {_denied("coalesce(decision, outcome)")} as d_denied, {_denied("outcome")} as o_denied
         from {texts})))"""
 
 
@@ -128,3 +163,17 @@ def _says(text: str, *words: str) -> str:
     """SQL: whether one of the words is in the spaced text; false where the text is null."""
     pattern = "|".join(words)
     return rf"coalesce(regexp_matches({text}, '\b({pattern})\b'), false)"
+
+
+def _denied(text: str) -> str:
+    """SQL: the decision of a text that says that nothing was written, null for any other.
+
+    It is open where the text says besides that something was.
+    """
+    found = f"lower(left({text}, 120))"
+    nothing = unwrap.text(NOTHING)
+    rest = f"regexp_replace({found}, {nothing}, ' ', 'g')"
+    return f"""case
+        when regexp_matches({found}, {nothing}) and not regexp_matches({rest}, {unwrap.text(SOMETHING)})
+            then case when regexp_matches({rest}, {unwrap.text(_WROTE)}) then 'unknown' else 'rejected' end
+        when regexp_matches({found}, {unwrap.text(NO_SUCCESS)}) then 'unknown' end"""

@@ -1,0 +1,68 @@
+"""What the words of a log line mean, told from the texts alone."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from fencinglab.logs import words
+
+
+def meaning(**texts: str) -> dict[str, object]:
+    """What a line with these texts (kind, decision, outcome, reason) means."""
+    given = {name: texts.get(name) for name in ("kind", "decision", "outcome", "reason")}
+    with duckdb.connect() as con:
+        con.execute(
+            f"create table texts as select {', '.join(f'?::varchar as {name}' for name in given)}", [*given.values()]
+        )
+        found = con.execute(words.meanings("texts"))
+        [row] = found.fetchall()
+        return dict(zip((column[0] for column in found.description), row, strict=True))
+
+
+# A guard that refuses answers with a count of nothing: read as a success, the protection at work would be the harm.
+NOTHING = [
+    "0 rows updated", "0 rows affected", "0 row(s) updated", "Query OK, 0 rows affected (0.00 sec)", "no rows updated",
+    "no row was updated", "0 of 1 rows updated", "0/1 rows updated", "0 matching rows updated", "updated 0 rows",
+    "update affected 0 rows", "wrote 0 items", "wrote nothing", "nothing was written", "rowCount=0", "rows_affected: 0",
+    "RowsAffected: 0", "update done, rowCount=0 job=j1", "modifiedCount: 0", "matched_count=0", "changes: 0",
+    "saved: false", "saved=false", "result saved: false", "applied: false", "write accepted? no",
+    "update completed: 0 rows affected", "lease acquired: false", "0 items written, 3 retries", "UPDATE: 0 rows changed",
+]  # fmt: skip
+OPEN = [
+    "write ok? no: 409", "updated: 0", "status changed: 0", "write ok: false", "saved result, success=false", "write never completed",
+    "rolled back saved result", "saved result, 0 rows updated", "wasn't saved", "not yet saved", "not been updated",
+    "would have updated the row", "result saved (dry run)", "lease acquired, 0 rows deleted", "transaction rollback, saved",
+]  # fmt: skip
+DONE = [
+    "1 row updated", "10 rows updated", "20 rows saved", "updated 100 items", "saved result in 0 ms", "saved, 0 retries",
+    "result saved after 0 retries", "row updated (0 ms)", "item saved, attempt 0", "attempt 0: row updated",
+    "worker-0: rows updated", "shard-0: 1 row updated", "saved item 0", "wrote shard 0", "1 row updated, 0 rows deleted",
+    "updated 1 row, 0 rows skipped", "saved, ok", "write ok, no retries", "saved (force=false)", "saved result, cached: no",
+    "stored, elapsed=0.3", "updated: 0.5s", "updated in 0s", "committed offset 0", "saved: job-0", "updated job 0",
+    "0: written", "saved with 0 warnings", "rows updated", "updated: 3", "saved: true", "row count 10, saved",
+    "wrote 1 of 1 rows", "lease acquired, waited 0 ms", "lease acquired (renewed=false)", "updated status, 0 items left",
+]  # fmt: skip
+SAID = [
+    *((text, "rejected") for text in NOTHING), *((text, "unknown") for text in OPEN), *((text, "accepted") for text in DONE)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "decision"), SAID)
+def test_nothing_written_is_no_success(text, decision):
+    """A count of nothing is a refusal, a success denied is open, and a 0 that counts something else is neither."""
+    assert meaning(kind=text)["decision"] == decision
+
+
+@pytest.mark.parametrize("column", ["decision", "outcome"])
+def test_a_decision_may_be_a_count_of_nothing(column):
+    """The field that holds the decision is read as the event is."""
+    said = meaning(kind="write", **{column: "0 rows updated"})
+
+    assert (said["decision"], said["outcome"]) == ("rejected", "failed")
+
+
+def test_words_against_each_other_leave_it_open():
+    """A success beside a count of nothing is neither."""
+    assert meaning(kind="0 rows updated", decision="ok")["decision"] == "unknown"
+    assert meaning(kind="0 rows updated", decision="rejected")["decision"] == "rejected"

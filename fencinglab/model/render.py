@@ -38,11 +38,6 @@ class Job(NamedTuple):
         return self.held.status or ("rendering" if self.lease.holder else "queued")
 
     @property
-    def reason(self) -> str:
-        """Why it failed; empty where it did not."""
-        return self.held.reason
-
-    @property
     def artifact(self) -> str:
         """The key of its preview; empty while there is none."""
         return self.held.value

@@ -38,18 +38,6 @@ class Law(NamedTuple):
     shape: float = 0.0
     seen: tuple[int, ...] = ()  # observed: the times in ascending order
 
-    @property
-    def mean(self) -> float:
-        """The mean in microseconds."""
-        match self.name:
-            case "lognormal":
-                return self.scale * math.exp(self.shape**2 / 2)
-            case "pareto":
-                return self.scale * self.shape / (self.shape - 1)
-            case "observed":
-                return math.fsum(self.seen) / len(self.seen)
-        return self.scale
-
     def survival(self, time: float) -> float:
         """The probability that it takes longer than `time` microseconds."""
         if self.name == "observed":

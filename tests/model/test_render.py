@@ -155,8 +155,8 @@ def test_phases_and_the_terminal_reason():
 
     assert (Job().phase, after(*LATE).phase) == ("queued", "rendering")
     assert after(LATE[0], Request("release", "A", 1, 1)).phase == "queued"
-    assert (failed.phase, failed.reason, failed.artifact) == ("FAILED", "unsupported-format", "")
-    assert (after(*LATE, DONE_B).phase, after(*LATE, DONE_B).reason) == ("COMPLETED", "")
+    assert (failed.phase, failed.held.reason, failed.artifact) == ("FAILED", "unsupported-format", "")
+    assert (after(*LATE, DONE_B).phase, after(*LATE, DONE_B).held.reason) == ("COMPLETED", "")
     assert held_by(renewed.lease, 2 * LENGTH) == "B"
 
 

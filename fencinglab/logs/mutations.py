@@ -58,6 +58,7 @@ def identifier(name: str) -> str:
 def wanted(spec: MappingSpec, names: Iterable[str]) -> list[str]:
     """The fields that the mapping reads, and that of the names which is an event id."""
     mapped = [name for column in COLUMNS for name in fields_of(spec, column)]
+    quotes: tuple[str, ...] = ()  # notes that quote the log: a redacted report has none of them
     return list(dict.fromkeys([*mapped, *filter(None, [_event_id(names)])]))
 
 
@@ -146,7 +147,7 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: Cal
         _carry(con, table, leases=spec.get("lease") is not None)
     con.execute("drop table settings; drop table meant")
     records = total - len(aside)
-    return Read(table, records, aside, notes=tuple(notes), filtered=records - kept, identity=identity)
+    return Read(table, records, aside, notes=tuple(notes), quotes=quotes, filtered=records - kept, identity=identity)
 
 
 def _carry(con: duckdb.DuckDBPyConnection, table: str, leases: bool) -> None:
@@ -173,12 +174,17 @@ def _notes(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> Ite
     if zoneless:
         yield f"times written without a zone, read as UTC: {zoneless:,}"
     if unnamed:
-        common = con.execute(f"""select kind, count(*) as times from entries semi join (
-                select source from {table} where remarks & 32 <> 0 and fault is null
-            ) as unnamed on source = scope || ':' || line
-            where not contains(kind, ' ') group by all order by times desc, 1 limit 5""").fetchall()
-        listed = ", ".join(f"{name[:40]} ({times:,})" for name, times in common) or "sentences"
-        yield f"lines read as writes though no word in `{spec.get('kind')}` says so: {unnamed:,}, such as {listed}"
+        yield f"lines read as writes though no word in `{spec.get('kind')}` says so: {unnamed:,}"
+
+
+def _quotes(con: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
+    """What such lines say, where that is a word and no sentence."""
+    common = con.execute(f"""select kind, count(*) as times from entries semi join (
+            select source from {table} where remarks & 32 <> 0 and fault is null
+        ) as unnamed on source = scope || ':' || line
+        where not contains(kind, ' ') group by all order by times desc, 1 limit 5""").fetchall()
+    if common:
+        yield f"read as writes: {', '.join(f'{name[:40]} ({times:,})' for name, times in common)}"
 
 
 def _set_aside(con: duckdb.DuckDBPyConnection, table: str, raw: Callable[[], str] | None) -> list[SetAside]:
@@ -193,6 +199,7 @@ def _set_aside(con: duckdb.DuckDBPyConnection, table: str, raw: Callable[[], str
         cure = "is it another format, or does it need another --map?"
         raise InputError(f"{source}: {count:,} entries cannot be read, this one because of: {fault}; {cure}")
     found = f"left join ({raw()}) as found using (place)" if raw else "cross join (select null as text) as found"
+    quotes = tuple(_quotes(con, table))
     aside = con.execute(f"""select source, fault, left(coalesce(raw, found.text, ''), {KEPT}) from faulty {found}
         order by scope, line""").fetchall()
     con.execute("drop table faulty")

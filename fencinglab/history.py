@@ -30,6 +30,7 @@ DECISIONS = ("accepted", "rejected", "unknown")
 OUTCOMES = ("ok", "failed", "unknown")
 # Why a receiver refused. A source may say more; these are the words that rules understand.
 REASONS = ("not_held", "newer_token", "expired", "terminal", "duplicate")
+EXPIRY_UNITS = ("s", "ms", "us", "ns", "text")
 
 NOBODY = ""  # before_holder or after_holder: known that nobody holds (null = not known)
 ABSENT = 0  # before_image or after_image: known that there is no item (null = not known)
@@ -78,7 +79,7 @@ COLUMNS = (
     Column("alert", "VARCHAR", "the id of the alert that this mutation raised"),
     Column("fell", "VARCHAR", "the declared rising field that fell in this mutation; empty = none did"),
     Column("token_width", "INTEGER", "characters of the stored token where it is text, 0 where a number"),
-    Column("expiry_unit", "VARCHAR", "how the expiry was written: s, ms, us, ns or text"),
+    Column("expiry_unit", "VARCHAR", "how the expiry was written: " + ", ".join(EXPIRY_UNITS)),
     Column("current_token", _TOKEN, "the newest token of this lease granted at that moment"),
     Column("source", "VARCHAR", "file:line[#index], or the step that made it"),
 )

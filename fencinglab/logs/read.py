@@ -59,6 +59,7 @@ class Log(NamedTuple):
     set_aside: tuple[SetAside, ...]
     never: frozenset[str]  # history columns that none of these formats can show
     notes: tuple[str, ...]
+    quotes: tuple[str, ...]  # notes that quote the log: a redacted report has none of them
     matched: int  # log lines that were joined to a stream record
     paths: tuple[File, ...]  # `files` and the copies that were read in their stead
 
@@ -72,6 +73,7 @@ class _Part(NamedTuple):
     filtered: int
     mapping: MappingSpec
     copies: tuple[File, ...] = ()  # of files that could only be read from a copy
+    quotes: tuple[str, ...] = ()
 
 
 def read(
@@ -155,6 +157,7 @@ def read(
         set_aside=aside,
         never=frozenset.intersection(*(part.never for part in parts.values())),
         notes=tuple(notes),
+        quotes=tuple(quote for part in parts.values() for quote in part.quotes),
         matched=matched,
         paths=(*taken.files, *(copy for part in parts.values() for copy in part.copies)),
     )
@@ -269,7 +272,10 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
         notes.append(
             f"ordered by `{field}`, by its name: it must be the receiver's count, not one a worker keeps of its own"
         )
-    return _Part(part.table, part.records, tuple(part.set_aside), part.never, tuple(notes), part.filtered, mapping)
+    return _Part(
+        part.table, part.records, tuple(part.set_aside), part.never, tuple(notes), part.filtered, mapping,
+        quotes=part.quotes,
+    )  # fmt: skip
 
 
 def _history(con, files, spec, key, work, all_files, seen, several) -> _Part:  # type: ignore[no-untyped-def]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -103,5 +104,5 @@ def _readable(files: Sequence[File], what: str = "Parquet") -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        reason = str(error).splitlines()[0]
+        reason = re.sub(r"""(["']).*\1""", "…", str(error).splitlines()[0])  # what it quotes is payload, or a path
         raise InputError(f"{files[0].name} cannot be read as {what}: {reason}") from None

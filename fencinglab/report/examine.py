@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,14 +18,15 @@ from fencinglab import history
 from fencinglab.audit import audit, evidence
 from fencinglab.audit.rules import BY_NAME, CLASSES
 from fencinglab.errors import UsageError, nearest
-from fencinglab.history import REASONS
-from fencinglab.logs import mapping, read
+from fencinglab.history import EXPIRY_UNITS, REASONS
+from fencinglab.logs import mapping, read, unwrap
 from fencinglab.report import report
 
 if TYPE_CHECKING:
     import duckdb
 
 STORY = 500  # rows of one resource's story
+_PLACE = "[0-9?]+(?:#[0-9]+)?"  # of an entry in its file, as a pattern
 MEMORY = "900MB"  # DuckDB's share; what does not fit is spilled to the work folder
 
 
@@ -77,8 +78,9 @@ def examine(
             if request.redact:
                 history.store(con, "history")  # before its rows are numbered in the verdicts
             progress(f"judging {log.entries.audited:,} records")
-            audit.judge_all(con, skew=request.mapping.skew, retention=request.mapping.retention)
-            judged = audit.assess(con, request.declared, never=log.never, set_aside=log.entries.set_aside)
+            spec, declared = request.mapping, request.declared
+            audit.judge_all(con, skew=spec.skew, retention=spec.retention, skip=declared.skip)
+            judged = audit.assess(con, declared, never=log.never, set_aside=log.entries.set_aside)
             progress("gathering the evidence")
             processes = evidence.processes(con)
             command = request.command
@@ -93,41 +95,52 @@ def examine(
 
 
 def _redacted(con: duckdb.DuckDBPyConnection, log: read.Log, request: Request) -> tuple[read.Log, tuple[str, ...]]:
-    """Every identity replaced by a number of its first appearance: in the table `history`, file names and the command.
+    """Every text of the log replaced by a number of its first appearance: in the table `history`, names and command.
 
-    It is done once and below everything that is drawn or written, so that nothing above can leak one.
+    It is done once and below everything that is drawn or written, so that nothing above can leak one. Words of ours
+    and of the options stay.
     """
-    for name, columns in {
-        "resource": ("resource", "lease"), "worker": ("writer", "before_holder", "after_holder"),
-        "operation": ("operation",), "alert": ("alert",), "scope": ("order_scope",),
-    }.items():  # fmt: skip
+    names = {file.name: f"file-{i}" for i, file in enumerate(log.files, 1)}
+    con.execute("create or replace temp table renamed (name varchar, pseudonym varchar)")
+    con.executemany("insert into renamed values (?, ?)", list(names.items()))
+    con.execute(f"""update history set source = pseudonym || ':' || regexp_extract(source, '[^:]*$') from renamed
+        where regexp_extract(source, '(?s)^(.*):{_PLACE}$', 1) = name""")
+    terminal = {status for spec in log.mappings.values() for status in spec.terminal or ()}
+    rising = {name for spec in log.mappings.values() for name in spec.rising}
+    placed = f"{_one_of(str(file.path) for file in log.paths)} or regexp_full_match(value, 'file-[0-9]+:{_PLACE}')"
+    for name, columns, stays in (
+        ("resource", ("resource", "lease"), "false"), ("worker", ("writer", "before_holder", "after_holder"), "false"),
+        ("operation", ("operation",), "false"), ("alert", ("alert",), "false"), ("scope", ("order_scope",), "false"),
+        ("status", ("before_status", "after_status"), _one_of(terminal)), ("field", ("fell",), _one_of(rising)),
+        ("reason", ("reason",), _one_of(REASONS)), ("unit", ("expiry_unit",), _one_of(EXPIRY_UNITS)),
+        ("source", ("source",), placed),
+    ):  # fmt: skip
         values = " union all ".join(f"select {c} as value, rowid as first from history" for c in columns)
         con.execute(f"""create or replace temp table pseudonyms as
             select value, '{name}-' || row_number() over (order by min(first), value) as pseudonym
-            from ({values}) where value is not null and value <> '' group by value""")
+            from ({values}) where value <> '' and not ({stays}) group by value""")
         for column in columns:
             con.execute(f"update history set {column} = pseudonym from pseudonyms where {column} = value")
-    words = ", ".join(f"'{reason}'" for reason in REASONS)
-    con.execute(f"update history set reason = null where reason not in ({words})")
-    names = {file.name: f"file-{i}" for i, file in enumerate(log.files, 1)}
 
     def renamed(source: str) -> str:
         name, colon, line = source.rpartition(":")
         return names.get(name, "file") + colon + line
 
-    con.execute("create or replace temp table renamed (name varchar, pseudonym varchar)")
-    con.executemany("insert into renamed values (?, ?)", list(names.items()))
-    con.execute("""update history set source = pseudonym || substr(source, length(name) + 1) from renamed
-        where starts_with(source, name || ':')""")
     command = ["fencinglab", "audit", *names.values(), *report.words(request.options)]
     return (
         log._replace(
             files=tuple(f._replace(name=names[f.name]) for f in log.files),
             paths=tuple(f._replace(name=names.get(f.name, "file")) for f in log.paths),
+            quotes=(),
             set_aside=tuple(a._replace(source=renamed(a.source)) for a in log.set_aside),
         ),
         tuple(command),
     )
+
+
+def _one_of(words: Iterable[str]) -> str:
+    """SQL: whether `value` is one of the words."""
+    return f"coalesce(value in ({', '.join(['null', *map(unwrap.text, sorted(words))])}), false)"
 
 
 OPTIONS = (

@@ -93,6 +93,7 @@ def build(
         ],
         "notes": [
             *log.notes,
+            *log.quotes,
             *([_counts_renewals(counters)] if counters else []),
             *([_granted_elsewhere(elsewhere)] if elsewhere else []),
         ],

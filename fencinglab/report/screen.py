@@ -130,6 +130,8 @@ def _proposal(report: dict[str, Any]) -> str:
     ]
     final = [s["status"] for s in report["statuses"] if s["entered"] and s["left"] * 20 <= s["entered"]]
     option = f"--terminal {inert(','.join(final), 200)}" if final else "--terminal none"
+    if report["options"].get("redact"):
+        option = "--terminal with the names that a run without --redact shows"
     return f"Statuses ({'; '.join(seen)}): which are final is not declared; add {option}"
 
 

@@ -15,7 +15,7 @@ import pytest
 import worlds
 from hostile import ACTING, HOSTILE, hostile_lines, hostile_stream
 
-from fencinglab import cli
+from fencinglab import cli, history
 from fencinglab.report import files, page
 
 NAMES = {"report.json", "findings.csv", "affected.csv", "summary.md", "report.html"}
@@ -294,6 +294,93 @@ def test_redacted_files_name_nothing(run, logs, options):
     for name, text in (*written.items(), ("the screen", screen)):
         found = {text[max(0, m.start() - 30) : m.end() + 40] for m in re.finditer("zz-|998877665544", text)}
         assert found == set(), name
+
+
+FORM = re.compile(
+    r"-?[\d.]+|\d{4}-\d\d-\d\dT.*|INSERT|MODIFY|REMOVE|aws:dynamodb|Service|NEW_AND_OLD_IMAGES|DONE|FAILED"
+)
+
+
+def marked(value: Any) -> Any:
+    """The value of a log with a mark in every text but numbers, times, words of the stream, and what --terminal says."""
+    if isinstance(value, dict):
+        return {name: marked(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [marked(inner) for inner in value]
+    return value if not isinstance(value, str) or FORM.fullmatch(value) else f"zz {value}"
+
+
+def strange_events() -> list[dict[str, Any]]:
+    """Log lines with something to say of each sort: no word that is known, no time, no number, nothing to read."""
+    base = {"jobId": "job-x", "worker": "w", "token": 1, "time": "2026-03-02T12:00:00Z"}
+    said = [
+        {"event": "report-of-customer-4711.pdf"}, {"event": "moved on"}, {"time": "yesterday"}, {"seq": "first"},
+        {"token": "my token"}, {"token": "-3x"}, {"jobId": None}, {"event": "write", "decision": "rejected", "reason": "held by b"},
+        {"status": "sent to b", "event": "write"}, {"leaseExpiresAt": "never", "event": "renew"}, {"alertId": "alert of b"},
+    ]  # fmt: skip
+    return [base | {"seq": 900 + n} | one for n, one in enumerate(said)]
+
+
+def odd_history() -> str:
+    """A history in JSON lines whose free texts are all its own."""
+    base = dict.fromkeys(history.NAMES) | {"resource": "job", "order_scope": "a log", "at": "2026-03-02T09:00:00Z"}
+    rows = [
+        {"kind": "grant", "writer": "a", "token": 1, "after_token": 1, "before_holder": "", "after_holder": "a", "before_image": 0},
+        {"kind": "grant", "writer": "b", "token": 2, "after_token": 2, "before_holder": "a", "after_holder": "b", "after_status": "with b"},
+        {"kind": "write", "writer": "b", "token": 2, "operation": "o", "alert": "x", "fell": "attempt", "expiry_unit": "weeks"},
+        {"kind": "write", "writer": "a", "token": 1, "operation": "o", "alert": "x", "before_status": "with b", "after_status": "with a"},
+        {"kind": "write", "writer": "a", "token": 1, "decision": "rejected", "reason": "held by b", "expiry_unit": "days"},
+    ]  # fmt: skip
+    return worlds.lines(
+        base | {"decision": "accepted", "fenced": True, "order_key": f"{n:040}", "source": f"step of b:{n}"} | row
+        for n, row in enumerate(rows, 1)
+    )
+
+
+MARKED = {
+    "a stream": lambda: {
+        "zz log.jsonl": worlds.lines(marked(worlds.broken_takeover())) + '{"zz cut\n'
+    },
+    "lines": lambda: {"zz log.jsonl": worlds.lines(marked([*worlds.broken_workers(), *strange_events()])) + '{"zz cut\n'},
+    "a table": lambda: {"zz log.csv": worlds.csv(marked([*worlds.broken_workers(), *strange_events()]))},
+    "a history": lambda: {
+        "zz log.jsonl": re.sub(r'"zz (grant|write|accepted|rejected)"', r'"\1"', worlds.lines(
+            marked([json.loads(line) for line in odd_history().splitlines()])))
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("terminal", ["DONE,FAILED", None], ids=["statuses said", "statuses not said"])
+@pytest.mark.parametrize("make", MARKED.values(), ids=MARKED)
+def test_a_redacted_run_quotes_no_text_of_the_log(run, make, terminal):
+    """Whatever text of a log is marked, the mark is in nothing that a redacted run prints or writes; without --redact it is."""
+    options = ["--terminal", terminal] if terminal else []
+    _, plain, said = run(make(), *options, out="plain")
+    code, written, screen = run(make(), *options, "--redact")
+
+    assert code in (1, 3)
+    assert "zz " in said
+    assert "zz " in plain["report.json"]
+    for name, text in (*written.items(), ("the screen", screen)):
+        found = {text[max(0, m.start() - 60) : m.end() + 40] for m in re.finditer("zz ", text)}
+        assert found == set(), name
+
+
+def test_a_redacted_notebook_quotes_no_text_of_the_log(run, no_page):
+    """The executed notebook of a redacted run has no text of the log either."""
+    _, written, _ = run(MARKED["lines"](), "--terminal", "DONE,FAILED", "--redact", "--notebook")
+
+    assert "zz " not in written["audit.ipynb"]
+    assert "worker-1" in written["audit.ipynb"]
+
+
+def test_a_redacted_refusal_quotes_no_text_of_the_log(run):
+    """Nor does the sentence of a history that cannot be read."""
+    text = odd_history().replace('"token": 1,', '"token": "zz token",')
+    code, written, screen = run({"log.jsonl": text}, "--redact")
+
+    assert (code, written) == (2, {})
+    assert "zz " not in screen
 
 
 def test_redacted_names_are_kept_apart(run, no_page):

@@ -6,7 +6,7 @@ the user declared, come in as values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,11 +24,14 @@ def load(con: duckdb.DuckDBPyConnection, rows: duckdb.DuckDBPyRelation) -> None:
     rows.query("rows", "create or replace temp table history as select * from rows")
 
 
-def judge_all(con: duckdb.DuckDBPyConnection, *, skew: int = 0, retention: int | None = None) -> None:
+def judge_all(
+    con: duckdb.DuckDBPyConnection, *, skew: int = 0, retention: int | None = None, skip: Collection[str] = ()
+) -> None:
     """Make the table `verdicts` of the table `history`: row_id (its rowid), incarnation, a column a rule.
 
     A rule's column is 1 broken, 0 held, -1 undecided, null no case. `skew` and `retention` are
-    microseconds; retention None means that none is declared.
+    microseconds; retention None means that none is declared. A row that `token_went_back` alone would show
+    is one of `stale_write_accepted` where the former is among the rules to `skip`.
     """
     # Equal stays equal in a hash, and a number is cheaper to partition by than a long key. (A null's hash is no null.)
     given = {
@@ -41,7 +44,10 @@ def judge_all(con: duckdb.DuckDBPyConnection, *, skew: int = 0, retention: int |
     con.execute(
         "create or replace temp table settings as select ?::bigint as skew, ?::bigint as retention", [skew, retention]
     )
-    small = ", ".join(f"{rule.name}::tinyint as {rule.name}" for rule in RULES)
+    columns = {rule.name: rule.name for rule in RULES}
+    if "token_went_back" in skip:
+        columns["stale_write_accepted"] = "case when token_went_back = 1 then 1 else stale_write_accepted end"
+    small = ", ".join(f"({sql})::tinyint as {name}" for name, sql in columns.items())
     # DuckDB would keep `narrow` for its few later uses, at more than what it costs to make again.
     rules = RULES_SQL.replace("narrow as (", "narrow as not materialized (", 1)
     con.execute(f"""create or replace table verdicts as

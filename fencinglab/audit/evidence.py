@@ -49,7 +49,7 @@ DECISION_RULE = (
     ("retries and alerts cannot double", ("operation_twice", "alert_twice")),
 )  # fmt: skip
 _TAKEOVER = "kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> ''"
-_WORST = ("violated", "unknown", "not_visible", "holds", "idle", "not_applicable")
+_WORST = ("violated", "unknown", "not_visible", "not_applicable", "holds", "idle")
 
 
 def sees(con: duckdb.DuckDBPyConnection, never: frozenset[str]) -> list[dict[str, str]]:

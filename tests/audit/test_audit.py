@@ -302,6 +302,18 @@ def test_an_injected_violation_is_reported(con, name):
     assert (found.exit_code == 1) == (BY_NAME[name].group == "unsafe")
 
 
+def test_what_a_skipped_rule_alone_would_show_is_shown_by_the_other(con):
+    """A token that went back is a stale write too: with the one rule skipped, the other is violated by that row."""
+    rows, _ = histories.inject("token_went_back", 5)
+    for skip, broken in ((frozenset(), 0), (frozenset({"token_went_back"}), 1)):
+        load(con, rows)
+        audit.judge_all(con, skip=skip)
+        found = assess(con, Declared(skip=skip))
+        load(con, [FULL] * 3)
+
+        assert (found.verdict, found.of("stale_write_accepted").broken) == ("violated", broken)
+
+
 def test_a_calm_history_holds(con):
     """A history in which nothing goes wrong holds and exits with 0."""
     load(con, histories.healthy(3, calm=True))

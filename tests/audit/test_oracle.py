@@ -140,7 +140,13 @@ def test_stale_write_accepted() -> None:
         ([grant(1, "a"), grant(2, "b"), write(2, fenced=None)], [None, None, -1]),
         ([grant(1, "a"), grant(2, "b"), write(1, fenced=None)], [None, None, 1]),
         # No grant, holder or current token is visible.
-        ([write(1, after_token=1), write(2, after_token=2), write(2)], [None, None, -1]),
+        ([write(1, after_token=1), write(2, after_token=2), write(2)], [-1, None, -1]),
+        # Then a lower token than another's is open: whether the newer one was granted before is not seen.
+        ([write(1), write(2)], [-1, None]),
+        ([write(1), write(1)], [None, None]),
+        ([write(1), write(2, resource="other")], [None, None]),
+        ([write(1), write(2), grant(3, "c")], [None, None, None]),
+        ([write(2), write(1)], [None, None]),  # shown there
         # Without order a lower `before_token` decides, or the current token.
         ([write(1, before_token=2, before_holder="b", **NO_ORDER)], [1]),
         ([write(1, current_token=2, **NO_ORDER)], [1]),

@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     if options.notebook:
         from fencinglab.report import notebook
 
-        notebook.refuse(options.logs)
+        notebook.refuse(options.logs, Path(options.out))
     request = replace(request_of(options.logs, said), command=("fencinglab", *words))
     with examine(request, stdin=sys.stdin.buffer, progress=show) as done:
         show("")
@@ -117,5 +117,5 @@ def _write(request: Any, done: Any, options: argparse.Namespace, said: dict[str,
         from fencinglab.report import notebook
 
         with tempfile.TemporaryDirectory() as work:
-            more["audit.ipynb"] = notebook.executed(options.logs, said, Path(work))
+            more[notebook.NAME] = notebook.executed(options.logs, said, Path(work))
     print(output.written(files.write(done, Path(options.out), private=not request.redact, more=more)))

@@ -11,7 +11,7 @@ from typing import Any
 from fencinglab.audit import evidence, timelines
 from fencinglab.logs import read
 from fencinglab.output import place, table
-from fencinglab.report import page, screen
+from fencinglab.report import notebook, page, screen
 from fencinglab.report.examine import Examination
 from fencinglab.report.report import plain
 
@@ -46,9 +46,11 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
             + "\n"
             for a in done.log.set_aside
         )
-    for name in ("private/set_aside.jsonl", *(f"findings/{n}.timeline" for n in range(1, timelines.WORST + 1))):
+    earlier = ["private/set_aside.jsonl", *(f"findings/{n}.timeline" for n in range(1, timelines.WORST + 1))]
+    earlier += [notebook.NAME] if notebook.written(out / notebook.NAME) else []
+    for name in earlier:
         left = out / name
-        if name not in contents and left.exists():  # of an earlier run
+        if name not in contents and left.exists():
             left.unlink()
             with contextlib.suppress(OSError):
                 left.parent.rmdir()

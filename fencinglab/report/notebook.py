@@ -14,17 +14,30 @@ from fencinglab.report.report import words
 
 SOURCE = Path(fencinglab.__file__).parents[1] / "notebooks" / "06_audit_a_log.ipynb"
 PARAMETERS = ("terminal", "order", "map", "rising", "protect", "retention", "skew", "redact")  # of its own; else `more`
+NAME = "audit.ipynb"  # in the folder of the report
+MARK = "fencinglab"  # in the metadata of a notebook that a run wrote, by which the next knows it
 TIMEOUT = 3600  # seconds a cell may take
 
 
-def refuse(logs: Sequence[str]) -> None:
-    """Raise a UsageError where the notebook cannot be executed over these logs, before anything is read."""
+def refuse(logs: Sequence[str], out: Path) -> None:
+    """Raise a UsageError where the notebook cannot be executed or written, before anything is read."""
     if not SOURCE.exists():
         raise UsageError(
             "--notebook: the notebooks lie in a checkout beside the package, and here there are none; clone it"
         )
     if "-" in logs:
         raise UsageError("--notebook cannot read standard input twice; give it a file")
+    if (out / NAME).exists() and not written(out / NAME):
+        raise UsageError(f"--out {out}: its {NAME} was not written by an audit; move it, or name another folder")
+
+
+def written(path: Path) -> bool:
+    """Whether the file is a notebook that a run of the audit wrote, not one of the user's own."""
+    try:
+        book = json.loads(path.read_text(encoding="utf-8"))
+        return MARK in book["metadata"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
 
 
 def executed(logs: Sequence[str], options: Mapping[str, str], work: Path) -> str:
@@ -56,6 +69,7 @@ def executed(logs: Sequence[str], options: Mapping[str, str], work: Path) -> str
         ) from None
     book = json.loads(target.read_text(encoding="utf-8"))
     book["metadata"].pop("papermill", None)
+    book["metadata"][MARK] = {"written by": "fencinglab audit --notebook"}
     for number, cell in enumerate(book["cells"]):
         cell["metadata"].pop("papermill", None)
         cell["metadata"].pop("execution", None)

@@ -113,6 +113,22 @@ def test_timelines_of_an_earlier_run_go(run, no_page):
     assert set(written) == NAMES | {"findings/mine.timeline"}
 
 
+def test_a_notebook_of_an_earlier_run_goes(run, no_page, monkeypatch):
+    """A notebook that a run wrote does not stay beside the report of another; the user's own does, and is never overwritten."""
+    monkeypatch.setattr("papermill.execute_notebook", lambda source, target, *_, **__: shutil.copy(source, target))
+    log = {"log.jsonl": worlds.stream(worlds.jobs())}
+    assert "audit.ipynb" in run(log, *DONE, "--notebook")[1]
+    assert "audit.ipynb" in run(log, *DONE, "--notebook")[1]
+    assert set(run(log, *DONE, "--redact")[1]) == NAMES
+
+    for own in ("no notebook", "[]", '{"metadata": {}}'):
+        Path("out/audit.ipynb").write_text(own, encoding="utf-8")
+        assert run(log, *DONE)[1]["audit.ipynb"] == own
+        code, written, screen = run(log, *DONE, "--notebook")
+        assert (code, written["audit.ipynb"]) == (2, own)
+        assert "--out out: its audit.ipynb was not written by an audit; move it, or name another folder" in screen
+
+
 def test_the_report_says_what_was_read(run, no_page):
     """report.json names schema, inputs with their hashes, versions, mapping, options and the command."""
     _, written, _ = run({"log.jsonl": broken_jobs()}, *DONE, "--skew", "1s")

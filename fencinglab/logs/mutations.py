@@ -27,6 +27,20 @@ _SQL = resources("fencinglab.logs").joinpath("mutations.sql").read_text(encoding
 _EVENT_IDS = ("@ptr", "eventid", "insertid")
 _ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"  # how loggers write a number that is not there
 _ERRORS = ("error", "err", "errorcode", "exception")  # as the decision, `true` means that there was one
+# Fields that deny a success whatever the event calls itself; what they say else proves none.
+_FLAGS = {
+    **dict.fromkeys(("applied", "wasapplied", "accepted"), ("false", "not applied")),
+    **dict.fromkeys(("success", "succeeded", "successful", "ok"), ("false", "failed")),
+    **dict.fromkeys(("rejected", "refused", "denied"), ("true", "rejected")),
+}
+_COUNTS = (
+    "rowcount", "rowsaffected", "affectedrows", "rowsupdated", "updatedrows", "changes",
+    "modifiedcount", "updatedcount", "upsertedcount", "insertedcount", "deletedcount",
+)  # fmt: skip
+_FAULTS = {
+    f"{error}{part}" for error in ("error", "err", "exception") for part in ("", "name", "code", "type", "message")
+}
+_NO_FAULT = "('', '0', 'false', 'no', 'none', 'null', 'nil', 'undefined', '-', 'ok', 'success', '[]', '{}')"
 # moment(t) of values.py where time_unit(t) is known, and without a time zone's cost where none is needed.
 _MACRO = """create or replace temp macro instant(t, unit) as case
     when unit = 'text' and ends_with(t, 'Z') then try_cast(t as timestamp)
@@ -44,6 +58,7 @@ class Read(NamedTuple):
     set_aside: list[SetAside]
     never: frozenset[str] = NEVER  # history columns that this format can never show
     notes: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()  # notes that quote the log: a redacted report has none of them
     filtered: int = 0  # records that report no mutation; they are not in the table
     blank: int = 0  # lines; with those that inputs.py emptied
     beside: int = 0  # lines that are no entry: headers, further lines of a quoted value
@@ -56,14 +71,14 @@ def identifier(name: str) -> str:
 
 
 def wanted(spec: MappingSpec, names: Iterable[str]) -> list[str]:
-    """The fields that the mapping reads, and that of the names which is an event id."""
+    """The fields that the mapping reads, and of the names those that are an event id or may deny a success."""
+    names = list(names)
     mapped = [name for column in COLUMNS for name in fields_of(spec, column)]
-    quotes: tuple[str, ...] = ()  # notes that quote the log: a redacted report has none of them
-    return list(dict.fromkeys([*mapped, *filter(None, [_event_id(names)])]))
+    return list(dict.fromkeys([*mapped, *filter(None, [_event_id(names)]), *_denying(spec, names)]))
 
 
 def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], key: str) -> dict[str, str]:
-    """{column: SQL of its text} for `event_id` and those of COLUMNS that are mapped; `get` gives the SQL of a field.
+    """{column: SQL of its text} for `event_id`, `denial` and the mapped COLUMNS; `get` gives the SQL of a field.
 
     Several fields make one resource (joined by `/`) or one value (hashed together); of other columns the
     first that is there counts. Empty texts are null, except that an empty `before_holder` is nobody.
@@ -87,12 +102,51 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
             made[column] = f"case {one} when 'true' then 'error' when 'false' then 'ok' else nullif({one}, '') end"
         else:
             made[column] = one if column == "before_holder" else f"nullif({one}, '')"
+    if denial := _denial(_denying(spec, names), get):
+        decision = spec.get("decision") or ""
+        told = decision and ("decision" not in spec.recognised or plain(decision) == "decision")
+        made["denial"] = f"case when {made['decision']} is null then {denial} end" if told else denial
     return made
+
+
+def _denying(spec: MappingSpec, names: Iterable[str]) -> dict[str, str]:
+    """{field: what it is known as} of the fields that may deny a success and are not mapped."""
+    mapped = {name for column in COLUMNS for name in fields_of(spec, column)}
+    known = {*_FLAGS, *_COUNTS, "matchedcount", *_FAULTS}
+    found: dict[str, str] = {}
+    for name in names:
+        *_, outer, last = ("", *name.split("."))
+        for said in (plain(last), plain(outer + last)):
+            if said in known and name not in mapped:
+                found.setdefault(name, said)
+    return found
+
+
+def _denial(fields: Mapping[str, str], get: Callable[[str], str]) -> str | None:
+    """SQL: what these fields say against a success, or null."""
+    says = []
+    for name, known in fields.items():
+        if known in _FLAGS:
+            flag, meaning = _FLAGS[known]
+            says.append(f"case when lower({get(name)}) = '{flag}' then '{meaning}' end")
+        elif known in _FAULTS:
+            one = get(name)
+            says.append(f"case when lower(trim({one})) not in {_NO_FAULT} then 'error ' || {one} end")
+    wrote, matched = (
+        [f"try_cast({get(name)} as bigint)" for name, known in fields.items() if known in counts]
+        for counts in (_COUNTS, ("matchedcount",))
+    )
+    if wrote or matched:
+        meaning = "'not applied'"
+        if matched:  # what matched and is as it was passed the guard
+            meaning = f"case when greatest({', '.join(matched)}) > 0 then 'unknown' else {meaning} end"
+        says.append(f"case when greatest({', '.join(wrote or matched)}) = 0 then {meaning} end")
+    return f"nullif(concat_ws(' ', {', '.join(says)}), '')" if says else None
 
 
 def entries(table: str, has: Iterable[str], others: Mapping[str, str]) -> str:
     """SQL: the columns of `entries` (see mutations.sql) from a table that `has` some of them, with `others` given."""
-    columns = dict.fromkeys(("event_id", "stamp", "fault", "raw", *COLUMNS), "null::varchar")
+    columns = dict.fromkeys(("event_id", "stamp", "fault", "raw", "denial", *COLUMNS), "null::varchar")
     columns |= {"place": "null::bigint"} | {name: f'{table}."{name}"' for name in has} | dict(others)
     return ", ".join(f'{sql} as "{name}"' for name, sql in columns.items())
 
@@ -129,13 +183,14 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: Cal
     }
     listed = ", ".join(f"{value} as {name}" for name, value in settings.items())
     con.execute(f"create or replace temp table settings as select {listed}")
-    meant = words.meanings("(select distinct kind, decision, outcome, reason from entries)")
+    meant = words.meanings("(select distinct kind, decision, outcome, reason, denial from entries)")
     con.execute(f"create or replace temp table meant as {meant}")
     con.execute(f"""create or replace temp table {table} as
         select *, ''::varchar as fault, 0::utinyint as remarks from ({EMPTY})""")
     con.execute(f"""insert into {table} by name
         select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports""")
     notes = list(_notes(con, table, spec))
+    quotes = tuple(_quotes(con, table))
     if identity:
         notes.append(f"`{spec.get('token')}` holds identities, not numbers: order rules cannot be decided")
     if keys and order is None:
@@ -199,7 +254,6 @@ def _set_aside(con: duckdb.DuckDBPyConnection, table: str, raw: Callable[[], str
         cure = "is it another format, or does it need another --map?"
         raise InputError(f"{source}: {count:,} entries cannot be read, this one because of: {fault}; {cure}")
     found = f"left join ({raw()}) as found using (place)" if raw else "cross join (select null as text) as found"
-    quotes = tuple(_quotes(con, table))
     aside = con.execute(f"""select source, fault, left(coalesce(raw, found.text, ''), {KEPT}) from faulty {found}
         order by scope, line""").fetchall()
     con.execute("drop table faulty")

@@ -3,7 +3,8 @@
 -- Reads  `entries`  one row an entry: scope (the file), line in it, raw or else place (where its text is found
 --                   again), event_id, stamp (a time before the JSON), fault (why it cannot be read, or null) and one text
 --                   for each column that can be mapped, null where the mapping or the entry has none
---        `meant`    what the distinct event, decision, outcome and reason texts mean, see words.py
+--                   (and denial: what other fields say against its having been written)
+--        `meant`    what the distinct event, decision, outcome, reason and denial texts mean, see words.py
 --        `settings` one row: identity (tokens are no numbers), order_by ('line', 'key' or null), terminal (the statuses),
 --                   events (the kind is mapped), nameless (the fault of an entry without resource)
 -- Gives  the history's columns where they are known, event_id, scope, line, place, raw, fault; `reports`: whether the entry
@@ -23,8 +24,8 @@ with timed as (
 
 told as (
     select
-        timed.* exclude (kind, decision, outcome, reason, fenced),
-        meant.* exclude (kind, kind_text, decision_text, outcome_text, reason_text),
+        timed.* exclude (kind, decision, outcome, reason, denial, fenced),
+        meant.* exclude (kind, kind_text, decision_text, outcome_text, reason_text, denial_text),
         settings.*,
         meant.kind is not null as known,
         coalesce(meant.kind, 'write') as kind,
@@ -45,6 +46,7 @@ told as (
     join meant
         on meant.kind_text is not distinct from timed.kind and meant.decision_text is not distinct from timed.decision
         and meant.outcome_text is not distinct from timed.outcome and meant.reason_text is not distinct from timed.reason
+        and meant.denial_text is not distinct from timed.denial
 )
 
 select

@@ -112,16 +112,16 @@ def spaced(text: str) -> str:
 
 
 def meanings(texts: str) -> str:
-    """SQL: what each row of `texts` (kind, decision, outcome, reason: distinct texts or null) means.
+    """SQL: what each row of `texts` (kind, decision, outcome, reason, denial: distinct texts or null) means.
 
-    Gives the same four as `*_text`, and `kind` (null where no word of ours is in it), `decision`,
+    Gives the same five as `*_text`, and `kind` (null where no word of ours is in it), `decision`,
     `outcome`, `reason` as the history has them, `noticed` (it reports no mutation), `telling` (the kind alone
     says that it reports one: an event of a lease, or a single word).
     """
     kind = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in KINDS)
     reason = " ".join(f"when {_says('why', words)} then '{label}'" for label, words in REASONS)
     return f"""
-        select kind_text, decision_text, outcome_text, reason_text, kind, decision,
+        select kind_text, decision_text, outcome_text, reason_text, denial_text, kind, decision,
             case when decision = 'rejected' then case {reason} else reason_text end end as reason,
             case
                 when {_says("o", REJECTED, REJECTED_VALUE, FAILED)} or o_denied is not null then 'failed'
@@ -135,24 +135,27 @@ def meanings(texts: str) -> str:
                 when kind in ('grant', 'renew', 'release') then not contains(kind_text, ' ')
                 else kind is not null and not contains(k, ' ')
             end as telling
-        from (select *, concat_ws(' ', r, d, k) as why,
+        from (select *, concat_ws(' ', r, d, s, k) as why,
             case
                 when {_says("d", REJECTED, REJECTED_VALUE)} then 'rejected'
                 when kind = 'grant' and {_says("d", FAILED)} then 'rejected'
                 when {_says("d", FAILED, OPEN, OPEN_VALUE)} then 'unknown'
                 when d_denied is not null then d_denied
+                when {_says("s", REJECTED)} then 'rejected'
                 when k_denied is not null and {_says("d", ACCEPTED, ACCEPTED_VALUE)} then 'unknown'
+                when s is not null and (d is not null or not {_says("k", REJECTED, FAILED)}) then 'unknown'
                 when {_says("d", ACCEPTED, ACCEPTED_VALUE)} then 'accepted'
                 when d is not null then 'unknown'
                 when {_says("k", REJECTED)} then 'rejected'
                 when kind = 'grant' and {_says("k", FAILED)} then 'rejected'
-                when {_says("k", FAILED, OPEN)} then 'unknown'
+                when s is not null or {_says("k", FAILED, OPEN)} then 'unknown'
                 when k_denied is not null then k_denied
                 when {_says("k", ACCEPTED)} then 'accepted'
                 else 'unknown'
             end as decision
         from (select *, case {kind} end as kind
         from (select kind as kind_text, decision as decision_text, outcome as outcome_text, reason as reason_text,
+            denial as denial_text, {spaced("denial")} as s,
             {spaced("kind")} as k, {spaced("coalesce(decision, outcome)")} as d,
             {spaced("outcome")} as o, {spaced("reason")} as r, {_denied("kind")} as k_denied,
             {_denied("coalesce(decision, outcome)")} as d_denied, {_denied("outcome")} as o_denied

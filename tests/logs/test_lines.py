@@ -200,6 +200,41 @@ def test_an_error_flag_is_no_acceptance(read):
     assert log.column("decision") == ["unknown", "accepted"]
 
 
+DENIALS = [
+    ({"success": False}, "unknown"), ({"ok": "false"}, "unknown"), ({"applied": False}, "rejected"),
+    ({"[applied]": False}, "rejected"), ({"rejected": True}, "rejected"), ({"rowCount": 0}, "rejected"),
+    ({"rows_affected": 0}, "rejected"), ({"affectedRows": "0"}, "rejected"), ({"modifiedCount": 0}, "rejected"),
+    ({"matchedCount": 0}, "rejected"), ({"changes": 0}, "rejected"), ({"result": {"rowCount": 0}}, "rejected"),
+    ({"matchedCount": 0, "modifiedCount": 0}, "rejected"), ({"matchedCount": 1, "modifiedCount": 0}, "unknown"),
+    ({"err": {"name": "ConditionalCheckFailedException"}}, "rejected"), ({"err": "boom"}, "unknown"),
+    ({"exception": "ConditionalCheckFailedException"}, "rejected"), ({"err": {"code": "E17"}}, "unknown"),
+    ({"success": True, "rowCount": 0}, "rejected"), ({"result": "ok", "rowCount": 0}, "rejected"),
+    # what is no denial proves nothing, and takes nothing away
+    ({"success": True}, "accepted"), ({"applied": True}, "accepted"), ({"rejected": False}, "accepted"),
+    ({"rowCount": 1}, "accepted"), ({"changes": 3}, "accepted"), ({"changes": "none"}, "accepted"),
+    ({"changes": [0]}, "accepted"), ({"matchedCount": 0, "upsertedCount": 1, "modifiedCount": 0}, "accepted"),
+    ({"err": None}, "accepted"), ({"err": ""}, "accepted"), ({"err": {"code": 0}}, "accepted"), ({"ok": None}, "accepted"),
+    ({"event": "write", "success": True}, "unknown"), ({"event": "write rejected", "success": False}, "rejected"),
+    ({"event": "acquire failed", "success": False}, "rejected"),
+    ({"decision": "accepted", "changes": 0}, "accepted"), ({"decision": None, "changes": 0}, "rejected"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "decision"), DENIALS)
+def test_other_fields_may_deny_what_the_event_says(read, fields, decision):
+    """A count of nothing, an error or a flag takes a past tense back; the receiver's own word stands above them."""
+    log = read(line(**fields))
+
+    assert log.column("decision") == [decision]
+
+
+def test_a_denial_makes_no_mutation(read):
+    """A line that reports none is still none where it says that it failed."""
+    log = read(line(event="waiting", success=False) + "\n" + line())
+
+    assert log.column("decision") == ["accepted"]
+
+
 def test_outcome_is_what_the_sender_learned(read):
     """A timeout is never a failure; without its own field the outcome follows from the decision."""
     given = [("accepted", None), ("rejected", None), ("timeout", None), ("accepted", "timeout"), ("accepted", "failed")]

@@ -9,8 +9,8 @@ from fencinglab.logs import words
 
 
 def meaning(**texts: str) -> dict[str, object]:
-    """What a line with these texts (kind, decision, outcome, reason) means."""
-    given = {name: texts.get(name) for name in ("kind", "decision", "outcome", "reason")}
+    """What a line with these texts (kind, decision, outcome, reason, denial) means."""
+    given = {name: texts.get(name) for name in ("kind", "decision", "outcome", "reason", "denial")}
     with duckdb.connect() as con:
         con.execute(
             f"create table texts as select {', '.join(f'?::varchar as {name}' for name in given)}", [*given.values()]

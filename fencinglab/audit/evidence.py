@@ -127,12 +127,18 @@ def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: i
             {f"limit {limit}" if limit is not None else ""}),
         newer as (
             select shown.row_id, min(struct_pack(
-                order_key := grants.order_key, token := coalesce(grants.after_token, grants.token),
-                holder := coalesce(nullif(grants.after_holder, ''), grants.writer), "at" := grants."at")) as first
-            from shown join history as grants
+                order_key := grants.order_key, token := grants.newer, holder := case
+                    when grants.kind = 'grant' then coalesce(nullif(grants.after_holder, ''), grants.writer)
+                    when grants.newer = grants.token then grants.writer
+                    else nullif(grants.after_holder, '')
+                end, "at" := grants."at")) as first
+            from shown join (
+                select rowid, *, case  -- a grant gave what is held after it; a write presented its own, whatever is held
+                    when kind = 'grant' or token is null then coalesce(after_token, token) else token end as newer
+                from history where decision = 'accepted'
+            ) as grants
                 on coalesce(grants.lease, grants.resource) = shown.lease_key and grants.order_scope = shown.order_scope
-                and grants.order_key < shown.order_key and coalesce(grants.after_token, grants.token) > shown.token
-                and grants.decision = 'accepted'
+                and grants.order_key < shown.order_key and grants.newer > shown.token
             join verdicts as lives on lives.row_id = grants.rowid
                 and (lives.incarnation = shown.incarnation or grants.resource <> shown.resource)
             group by shown.row_id)
@@ -287,7 +293,7 @@ def processes(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
 
 
 def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
-    """How many resources have a token that order rules left open although it is known and in order.
+    """How many resources have a token that order rules left open although it is known, in order and was accepted.
 
     It rose under one holder before its lease ran out, as a version does (see `rises on renewals` in rules.py).
     """
@@ -295,19 +301,31 @@ def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
         return 0
     [(count,)] = con.execute("""select count(distinct history.resource)
         from history join verdicts on verdicts.row_id = history.rowid
-        where token_went_back = -1 and fenced and token is not null and order_key is not null""").fetchall()
+        where token_went_back = -1 and decision = 'accepted' and fenced and token is not null and order_key is not null""").fetchall()
     return int(count)
 
 
-def granted_elsewhere(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
-    """How many resources were written with tokens that no grant of theirs issued, where nothing was put to the test.
+def unanswered(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    """How many writes with an older token have no known decision, and how many mutations have one."""
+    older = " or ".join(f"{name} = -1" for name in STALE)
+    [(open_, known)] = con.execute(f"""select
+            count(*) filter (decision = 'unknown' and token is not null and ({older})), count(*) filter (decision <> 'unknown')
+        from history join verdicts on verdicts.row_id = history.rowid""").fetchall()
+    return int(open_), int(known)
 
-    Their lease is another item: the two have no common order, so that no takeover can be seen from the resource.
+
+def granted_elsewhere(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
+    """How many resources show no grant of the tokens that they were written with, where that leaves the audit open.
+
+    Their lease is another item: the two have no common order, so that no takeover can be seen from the resource. It
+    was taken over where two tokens were presented; one token alone leaves open only whether anything was put to the test.
     """
-    if audit.exercised:
-        return 0
-    [(count, grants)] = con.execute("""select count(*) filter (grants = 0 and written > 0), sum(grants) from (
-        select count(*) filter (kind = 'grant') as grants, count(*) filter (kind <> 'grant' and token > 0) as written
+    [(count, grants)] = con.execute(f"""select
+            count(*) filter (not shown and least > 0 and (least < greatest or {audit.exercised} = 0)), sum(grants) from (
+        select count(*) filter (kind = 'grant') as grants,
+            bool_or(kind = 'grant' or coalesce(before_holder <> '', false) or current_token is not null) as shown,
+            min(token) filter (kind <> 'grant' and token > 0) as least,
+            max(token) filter (kind <> 'grant' and token > 0) as greatest
         from history where decision = 'accepted' group by resource)""").fetchall()
     return int(count) if grants else 0
 

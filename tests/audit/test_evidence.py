@@ -329,6 +329,46 @@ def test_the_busiest_resources(con):
     assert evidence.busiest(con, 2) == ["busy", "renewed"]
 
 
+def test_who_presented_the_newer_token(con):
+    """The newer write is told by what it presented and by whom, whatever the item held; the newer grant by what it gave."""
+    re_created = [
+        grant(1, "a", 5), row(2, "delete", None, None), grant(3, "b", 1, before_image=0),
+        row(4, "write", "a", 5, after_token=1, after_holder="b"), row(5, "write", "b", 1, before_token=1, after_token=1),
+    ]  # fmt: skip
+    [found] = evidence.findings(con, judged(con, *re_created), 9)["token_went_back"]
+    assert (found["newer_token"], found["newer_holder"]) == (5, "a")
+    assert found["says"] == "b wrote with 1 after 5 (a) had been accepted"
+
+    given = [grant(1, "a", 1), grant(2, "b", 2, "a") | {"writer": "authority"}, row(3, "write", "a", 1)]
+    [found] = evidence.findings(con, judged(con, *given), 9)["stale_write_accepted"]
+    assert found["says"] == "a wrote with 1 after 2 (b) had been granted"
+
+
+def test_writes_whose_decision_is_not_known(con):
+    """A lost reply of an older token is counted as that, and never as a token that counts renewals."""
+    lost = row(5, "write", "a", 1, decision="unknown", outcome="unknown")
+    done = judged(con, *STALE[:4], lost)
+
+    assert evidence.unanswered(con) == (1, 4)
+    assert evidence.renewal_counters(con, done) == 0
+    judged(con, *STALE)
+    assert evidence.unanswered(con) == (0, 5)
+
+
+def test_leases_that_are_granted_in_another_item(con):
+    """A resource that takes two tokens and shows no grant is counted, whatever else the log holds; one that shows one is not."""
+    elsewhere = (row(1, "write", "a", 1), row(2, "write", "b", 2))
+    lock = of("lock", grant(1, "a", 1), grant(2, "b", 2, "a"))
+
+    assert evidence.granted_elsewhere(con, judged(con, *lock, *elsewhere)) == 1
+    assert evidence.granted_elsewhere(con, judged(con, *lock, *elsewhere, *of("job-2", *TAKEOVER))) == 1
+    assert evidence.granted_elsewhere(con, judged(con, *lock, *elsewhere[:1])) == 1  # nothing was put to the test
+    assert evidence.granted_elsewhere(con, judged(con, *lock, *elsewhere[:1], *of("job-2", *TAKEOVER))) == 0
+    assert evidence.granted_elsewhere(con, judged(con, *elsewhere)) == 0  # no grant is in the log at all
+    begins_late = (row(1, "write", "a", 1, before_holder="a"), grant(2, "b", 2, "a"), row(3, "write", "b", 2))
+    assert evidence.granted_elsewhere(con, judged(con, *begins_late)) == 0
+
+
 def test_tokens_that_count_renewals(con):
     """A token that rises under one holder while its lease runs is counted as a version."""
     expiry = {"before_expires_at": histories.START + 60 * SECOND, "after_expires_at": histories.START + 90 * SECOND}

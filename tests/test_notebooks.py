@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from fencinglab.check import files
 from fencinglab.model.fix import FIXES
 from fencinglab.model.matrix import proposals
 
@@ -406,6 +407,17 @@ def table(notebook, *columns):
     names = re.findall(r"<th>([^<]*)</th>", page)[1 : page.partition("</thead>")[0].count("<th>")]
     rows = [re.findall(r"<td>(.*?)</td>", row) for row in page.partition("<tbody>")[2].split("</tr>")]
     return [dict(zip(names, row, strict=True)) for row in rows if row]
+
+
+def test_a_file_without_versions_skips_their_exercise(tmp_path):
+    """Of a request file that maps no version, such as the example to start from, the notebook runs and says so."""
+    (tmp_path / "ex.json").write_text(files.example(), encoding="utf-8")
+    done, notebook = papermill(tmp_path, "04_request_status", "-p", "requests", "ex.json")
+
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "('skipped, since ex.json maps no attribute to `version`', True)" in [
+        data["text/plain"] for data in bundles(notebook)
+    ]
 
 
 @pytest.mark.parametrize("otherwise", [False, True], ids=["defaults", "otherwise"])

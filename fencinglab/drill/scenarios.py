@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from fencinglab.drill.desk import Desk
 from fencinglab.drill.process import Child
+from fencinglab.dynamodb.expression import placeholders
 from fencinglab.dynamodb.hold import Told
 from fencinglab.dynamodb.mock import lose_replies
-from fencinglab.dynamodb.requests import Requests
+from fencinglab.dynamodb.placeholders import names_in
+from fencinglab.dynamodb.requests import READ, Requests, Single, singles
 from fencinglab.dynamodb.status import remove_expired
 
 
@@ -26,6 +28,7 @@ class Scenario(NamedTuple):
     play: Callable[[Desk], None]
     kinds: tuple[str, ...] = ()  # of operations that it needs
     creates: bool = False  # it needs the operations by which an item comes to be
+    reads_back: bool = False  # it needs items that show which operation was done
     shows: tuple[str, ...] = ()  # rules that it breaks on any receiver; if unsafe, it is played only when named
     named: bool = False  # played only when named
     signals: bool = False  # it stops or kills a process
@@ -301,7 +304,7 @@ SCENARIOS = {
         Scenario(replay),
         Scenario(ttl_clean_up, creates=True),
         Scenario(double_enqueue, creates=True, takes=("seed",)),
-        Scenario(lost_reply),
+        Scenario(lost_reply, reads_back=True),
         Scenario(stalled_process, signals=True),
         Scenario(killed_process, signals=True),
         Scenario(alert_recovered, kinds=("alert", "release"), shows=("work_after_terminal",), named=True),
@@ -318,9 +321,22 @@ def not_played(scenario: Scenario, file: Requests) -> str:
         return f"the file has no operation of the kind {', '.join(missing)}"
     if scenario.creates and not file.creates:
         return "the file does not say how an item comes to be (`creates`)"
+    if scenario.reads_back and (silent := _without_operation(file)):
+        return f"the file keeps no operation id ($operation) in {', '.join(silent)}"
     if scenario.signals and not hasattr(signal, "SIGSTOP"):
         return "this system cannot stop a process"
     return ""
+
+
+def _without_operation(file: Requests) -> list[str]:
+    """The operations of acquiring, writing and finishing that leave no id of theirs in an item."""
+    sent = [*file.taking, *file.of_kind("write")[:1], *file.of_kind("finish")[:1]]
+    changes = [name for name in sent if file.operations[name].kind != READ]
+    return [name for name in changes if not any(map(_keeps_operation, singles(file, [name])))]
+
+
+def _keeps_operation(one: Single) -> bool:
+    return "operation" in names_in([one.item, {name: one.values.get(name) for name in placeholders(one.update)}])
 
 
 def listing() -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 from receivers import ministack
 
+from fencinglab.check import files
 from fencinglab.drill.run import MOCK, Plan, Receiver, choose, drill
 from fencinglab.drill.scenarios import SCENARIOS, listing
 from fencinglab.dynamodb import shelf
@@ -178,7 +179,7 @@ def test_bounds_are_kept():
             assert judged.exit_code == 3 and f"not ended: {why}" in drilled.report(judged)
 
 
-def test_what_cannot_be_played_is_said():
+def test_what_cannot_be_played_is_said(tmp_path):
     """An unknown scenario, one that the file has no operations for, and a receiver that is not there are a sentence each."""
     with pytest.raises(UsageError, match="--scenario delayd: there is no such scenario .*nearest: .*delayed-response"):
         choose(STATUS, ["delayd"])
@@ -188,6 +189,12 @@ def test_what_cannot_be_played_is_said():
         choose(shelf.find("late-render"), ["rate-limit"])
     _, left_out = choose(shelf.find("late-render"), [])
     assert ("ttl-clean-up", "the file does not say how an item comes to be (`creates`)") in left_out
+    lacks = "the file keeps no operation id ($operation) in acquire, save, complete"
+    (tmp_path / "ex.json").write_text(files.example(), encoding="utf-8")
+    example = shelf.find(str(tmp_path / "ex.json"))
+    assert ("lost-reply", lacks) in choose(example, [])[1]
+    with pytest.raises(UsageError, match="lost-reply: cannot be played, since the file keeps no operation id"):
+        choose(example, ["lost-reply"])
     with pytest.raises(InputError, match="does not make request-status-drill"):
         drill(STATUS, Receiver("endpoint", "http://127.0.0.1:9"), Plan(("replay",)))
 

@@ -39,7 +39,7 @@ def add(verbs: Any) -> None:
     drill.add_argument(
         "--seed", type=int, metavar="S", help="another sets workers that begin together otherwise apart (default 1)"
     )
-    drill.add_argument("--lease", type=int, metavar="SECONDS", help="how long a lease lasts (default 2)")
+    drill.add_argument("--lease", type=int, metavar="SECONDS", help="how long a lease lasts, 2 or more (default 2)")
     drill.add_argument("--seconds", type=int, metavar="N", help="stop then (default 300)")
     drill.add_argument("--max-requests", type=int, metavar="N", help="stop there (default 20,000)")
     drill.add_argument("--table", metavar="NAME", help="a table that is there; only its own items are touched")
@@ -63,11 +63,9 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
         return 0
     if options.aws and (options.mock or options.unlocked_mock):
         raise UsageError("--aws and a mock are two receivers; name one")
-    bounds = ("workers", "rounds", "lease", "seconds", "max_requests")
-    said = {name: value for name in (*bounds, "seed", "table") if (value := getattr(options, name)) is not None}
-    for name in bounds:
-        if said.get(name, 1) < 1:
-            raise UsageError(f"--{name.replace('_', '-')} {said[name]}: must be 1 or more")
+    named = (*drills.LEAST, "seed", "table")
+    plan = drills.Plan(tuple(options.scenario), **{n: v for n in named if (v := getattr(options, n)) is not None})
+    drills.bounded(plan)
     classes(options.fail_on)
     file = shelf.find("request-status" if options.requests is None else options.requests)
     chosen, _ = drills.choose(file, options.scenario)
@@ -78,7 +76,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     sending.refused(file)
     kind = "aws" if options.aws else "endpoint" if options.endpoint_url else "mock"
     receiver = drills.Receiver("unlocked-mock" if options.unlocked_mock else kind, options.endpoint_url)
-    played = drills.drill(file, receiver, drills.Plan(tuple(options.scenario), **said), show)
+    played = drills.drill(file, receiver, plan, show)
     show("")
     out = Path(options.out) if options.out else None
     with drilled.judged(played, out, options.fail_on or "") as judged:

@@ -127,8 +127,16 @@ class Desk:
         """
         took = player.take()
         if took and time.time() >= since + self.lease - 1:
-            raise Stopped(f"too slow for a lease of {self.lease} s; give --lease more")
+            raise self.too_slow()
         self.expect(says, not took)
+
+    def ran_out(self, since: int) -> bool:
+        """Whether a lease that was granted since then may have run out, so that another worker takes it by right."""
+        return self.now() >= since + self.lease
+
+    def too_slow(self) -> Stopped:
+        """What ends a scenario in which a lease ran out that was to last."""
+        return Stopped(f"too slow for a lease of {self.lease} s; give --lease more")
 
     def wait(self, seconds: float) -> None:
         """Let real time pass; Stopped where the drill's is over."""

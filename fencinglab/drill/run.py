@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 AT_ONCE = 16  # scenarios
+LEAST = {"workers": 1, "rounds": 1, "lease": 2, "seconds": 1, "max_requests": 1}  # of a plan
 
 
 class Receiver(NamedTuple):
@@ -75,6 +76,7 @@ def drill(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Drilled:
     """Play the scenarios; UsageError for one that there is not, InputError where the receiver cannot be used."""
+    bounded(plan)
     chosen, left_out = choose(file, plan.scenarios)
     begun = time.monotonic()
     notes = Notes(plan.max_requests, begun + plan.seconds)
@@ -124,6 +126,14 @@ def choose(file: Requests, names: Sequence[str]) -> tuple[list[Scenario], list[t
     if not chosen:
         raise InputError(f"{file.name}: none of the scenarios can be played with it")
     return chosen, left_out
+
+
+def bounded(plan: Plan) -> None:
+    """Refuse a plan in which a number is too small."""
+    for name, least in LEAST.items():
+        if (value := getattr(plan, name)) < least:
+            why = "; clocks tell whole seconds, so that one of 1 s may be over at once" if name == "lease" else ""
+            raise UsageError(f"--{name.replace('_', '-')} {value}: must be {least} or more{why}")
 
 
 def _play(

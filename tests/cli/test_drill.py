@@ -20,7 +20,7 @@ from fencinglab.drill.scenarios import SCENARIOS
         (["--endpoint-url", "localhost"], "not a URL; write http://HOST:PORT"),
         (["--endpoint-url", "http://127.0.0.1:9", "--scenario", "replay"], "127.0.0.1:9 does not make request-status-drill"),
         (["--rounds", "0"], "--rounds 0: must be 1 or more"),
-        (["--lease", "-1"], "--lease -1: must be 1 or more"),
+        (["--lease", "-1"], "--lease -1: must be 2 or more; clocks tell whole seconds, so that one of 1 s may be over at once"),
         (["--fail-on", "unsafest"], "--fail-on unsafest: `unsafest` is none of window, cost"),
         (["--scenario", "reply"], "there is no such scenario (`list` tells all); nearest: replay"),
         (["--requests", "request-state"], "neither a request file that comes with fencinglab nor a file"),

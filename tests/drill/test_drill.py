@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import contextmanager
 
 import pytest
 from receivers import ministack
 
 from fencinglab.check import files
-from fencinglab.drill.run import MOCK, Plan, Receiver, choose, drill
+from fencinglab.drill.desk import Player
+from fencinglab.drill.run import LEAST, MOCK, Plan, Receiver, choose, drill
 from fencinglab.drill.scenarios import SCENARIOS, listing
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.mock import Mock, client
@@ -177,6 +179,36 @@ def test_bounds_are_kept():
         assert done.seconds < 10
         with audited(done) as (judged, _):
             assert judged.exit_code == 3 and f"not ended: {why}" in drilled.report(judged)
+
+
+def test_a_round_that_outlasts_its_lease_is_not_counted(monkeypatch):
+    """A worker that comes when the lease has run out acquires by right: no expectation fails, and it is no pass."""
+    prompt = Player.take
+
+    def take(player):
+        time.sleep(2.1 if player.name == "B" else 0)
+        return prompt(player)
+
+    monkeypatch.setattr(Player, "take", take)
+    done = drill(STATUS, MOCK, Plan(("simultaneous-acquire", "double-enqueue"), workers=2, rounds=1))
+
+    assert [check for check in done.checks if not check.holds] == []
+    slow = "too slow for a lease of 2 s; give --lease more"
+    assert done.stopped == (
+        ("simultaneous-acquire", f"1 of 1 rounds outlasted their lease and are not counted: {slow}"),
+        ("double-enqueue", slow),
+    )
+    with audited(done) as (judged, _):
+        assert judged.exit_code == 3
+
+
+@pytest.mark.parametrize(("name", "least"), LEAST.items())
+def test_a_number_that_is_too_small_is_refused(name, least):
+    """Each number of a plan has a least value; that of the lease says why one second is none."""
+    why = "; clocks tell whole seconds" if name == "lease" else "$"
+    option = name.replace("_", "-")
+    with pytest.raises(UsageError, match=f"^--{option} {least - 1}: must be {least} or more{why}"):
+        drill(STATUS, MOCK, Plan(("replay",), **{name: least - 1}))
 
 
 def test_what_cannot_be_played_is_said(tmp_path):

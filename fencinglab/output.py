@@ -8,6 +8,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """The value as a cell without hidden characters; one that a spreadsheet would run gets an apostrophe in front."""
+    """The value as a cell without hidden characters; a text that a spreadsheet would run gets an apostrophe in front."""
     text = "" if value is None else inert(value, LONGEST)
-    return "'" + text if text[:1] in ("=", "+", "-", "@") else text
+    return "'" + text if not isinstance(value, Number) and text[:1] in ("=", "+", "-", "@") else text

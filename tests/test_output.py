@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,14 @@ def test_a_place_that_cannot_be_is_one_sentence(tmp_path):
 
 
 def test_cells_are_inert():
-    """A cell that a spreadsheet would run gets an apostrophe, hidden characters are shown, nothing known is empty."""
+    """A text that a spreadsheet would run gets an apostrophe, hidden characters are shown, nothing known is empty."""
     lines = [*table(["a", "b"], [{"a": "=1+1", "b": None}, {"a": "x\x1b,y", "b": 41}])]
 
     assert lines == ["a,b\n", "'=1+1,\n", '"x\N{REPLACEMENT CHARACTER},y",41\n']
+
+
+def test_a_number_stays_a_number():
+    """A number below zero gets no apostrophe; a text that looks like one, such as a token in a log, does."""
+    [_, *lines] = table(["a", "b"], [{"a": -3.32, "b": Decimal("-41")}, {"a": "-3.32", "b": -1}])
+
+    assert lines == ["-3.32,-41\n", "'-3.32,-1\n"]

@@ -72,6 +72,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """The value as a cell without hidden characters; a text that a spreadsheet would run gets an apostrophe in front."""
+    """The value as a cell without hidden characters; a text that a spreadsheet would run gets an apostrophe."""
     text = "" if value is None else inert(value, LONGEST)
     return "'" + text if not isinstance(value, Number) and text[:1] in ("=", "+", "-", "@") else text

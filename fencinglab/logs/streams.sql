@@ -15,9 +15,9 @@ with typed as (
             whole_number(before_terminal_version) as before_terminal_version,
             whole_number(after_terminal_version) as after_terminal_version,
             moment(before_expires_at) as before_expires_at, moment(after_expires_at) as after_expires_at,
-            -- a missing owner attribute means that nobody holds; a missing image, that nothing is known
-            case when before_known then coalesce(before_holder, '') end as before_holder,
-            case when after_known then coalesce(after_holder, '') end as after_holder
+            -- a missing owner means that nobody holds; a missing image, or no attribute for it, that nothing is known
+            case when before_known and mapped.holder then coalesce(before_holder, '') end as before_holder,
+            case when after_known and mapped.holder then coalesce(after_holder, '') end as after_holder
         ),
         time_unit(after_expires_at) as expiry_unit,
         case when before_known and mapped.terminal is not null then coalesce(before_status in mapped.terminal, false) end

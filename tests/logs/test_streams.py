@@ -208,8 +208,9 @@ SAYS: dict[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, Row]] 
     "an operation of before": (
         STORED | {"operationId": "op-1"}, STORED | {"operationId": "op-1", "status": "X"}, {"operation": None}),
     "a schedule": (STORED, STORED | {"nextPollAt": NOON}, {"kind": "schedule", "protected": True}),
-    "a renewal that nobody holds": (
-        STORED | FREE, STORED | FREE | {"leaseExpiresAt": NOON}, {"kind": "renew", "before_holder": "", "after_holder": ""}),
+    "a renewal where no item has an owner": (
+        STORED | FREE, STORED | FREE | {"leaseExpiresAt": NOON},
+        {"kind": "renew", "before_holder": None, "after_holder": None}),
     "an expiry that is shortened": (STORED, STORED | {"leaseExpiresAt": NOON}, {"kind": "write", "protected": True}),
     # what only the holder may change
     "nothing of the lease's business": (
@@ -224,6 +225,15 @@ def test_what_a_record_says(stream, before, after, expected):
     [row] = stream(worlds.stream([change(before, after)]))[1]
 
     assert shown(row, list(expected)) == expected
+
+
+def test_a_missing_owner_is_nobody_where_other_records_have_one(stream):
+    """An item without an owner is held by nobody if the log has the attribute at all."""
+    freed = STORED | FREE
+    rows = stream(worlds.stream([change(STORED, freed), change(freed, freed | {"leaseExpiresAt": NOON}, 2)]))[1]
+    expected = {"kind": "renew", "before_holder": "", "after_holder": ""}
+
+    assert shown(rows[-1], list(expected)) == expected
 
 
 def test_who_held_what_and_until_when(stream):

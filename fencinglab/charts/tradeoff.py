@@ -21,7 +21,7 @@ _HEIGHT = 110
 def tradeoff(points: Sequence[Row]) -> altair.VConcatChart | None:
     """The three costs of each lease length: rows of the `sweep` of a review; None where there are none.
 
-    A filled point is one that no other lease length of its fix beats in all three; bars are intervals at 95 %.
+    A point is filled unless another length of its fix is better in one and worse in none; bars are intervals at 95 %.
     """
     if not points:
         return None
@@ -32,7 +32,7 @@ def tradeoff(points: Sequence[Row]) -> altair.VConcatChart | None:
     title = f"Lease lengths that no other beats: {told}"
     jobs = points[0]["jobs"]
     key = ", ".join(f"{sign} {fix}" for sign, fix in zip("□○", fixes, strict=False))
-    key += f"; filled: no other lease length is better in all three; bars: 95 %, {jobs:,} jobs a point"
+    key += f"; filled: no other length is better in one and worse in none; bars: 95 %, {jobs:,} jobs a point"
     return altair.VConcatChart(
         vconcat=panels, title=heading(title, [key]), spacing=12, **whole(f"{inert(title, 170)}. {key}.")
     )

@@ -9,6 +9,9 @@ from fencinglab.audit import proposal
 from fencinglab.explore.invariants import MARKS
 from fencinglab.simulate.measure import INVARIANTS
 
+COMPARED = {"duplicates": "finished twice", "dead": "dead", "wasted": "wasted"}  # of two lease lengths
+BEATEN = "another lease length is better in one of {}, {} and {}, and worse in none".format(*COMPARED.values())
+
 Table = list[dict[str, str]]  # a row each, by the heads of its columns
 
 

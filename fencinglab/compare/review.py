@@ -14,6 +14,7 @@ from typing import Any
 import fencinglab
 from fencinglab.audit import fit, proposal, whatif
 from fencinglab.compare import adoption, advise, team
+from fencinglab.compare.cells import COMPARED
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.requests import Requests
 from fencinglab.explore import matrix
@@ -210,6 +211,6 @@ def _sweep(
 
 
 def _dominates(other: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
-    """Whether another lease length is better in one of the three and worse in none."""
-    pairs = [(other[name]["value"], point[name]["value"]) for name in ("duplicates", "dead", "wasted")]
+    """Whether another lease length is better in one of what is compared and worse in none."""
+    pairs = [(other[name]["value"], point[name]["value"]) for name in COMPARED]
     return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)

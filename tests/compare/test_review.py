@@ -316,6 +316,15 @@ def test_a_lease_of_the_sweep_beats_or_is_beaten(found):
         assert point["efficient"] == all(cost == own for cost in no_worse)
 
 
+def test_beaten_is_said_as_it_is_judged(found):
+    """Screen and page say what is compared, and that one of it decides: a beaten length need not be worse in all."""
+    words = "beaten: another lease length is better in one of finished twice, dead and wasted, and worse in none."
+    written = told.contents(found)["compare.html"]
+
+    assert words in " ".join(told.screen(found).split()) and words in written.lower()
+    assert not {text for text in (told.screen(found), written) if "all three" in text}
+
+
 def test_an_unusable_precision_is_refused_before_anything_is_read():
     """Parameters are judged before a log is read."""
     with pytest.raises(UsageError, match="--precision"):

@@ -78,6 +78,17 @@ def fields(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[str]:
     return list(dict.fromkeys(name for group in _by_shape(files) if group for name in _look(group).names))
 
 
+def texts(con: duckdb.DuckDBPyConnection, files: Sequence[File], name: str) -> set[str]:
+    """The texts of a field in the first lines of a few files."""
+    found = set()
+    for group in filter(None, _by_shape(files)):
+        body = _look(group).body
+        for row in (row for beginning in _beginnings(group) for row in beginning):
+            inner = _object(row[body]) if body and isinstance(row.get(body), str) else None
+            found |= {str(value) for value in (_at(inner or {}, name), _at(row, name)) if value not in (None, "")}
+    return found
+
+
 def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> Read:
     """The history rows of the files in the table `log_lines`; `key` keys the value hashes.
 
@@ -145,6 +156,14 @@ def _object(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _at(row: dict[str, Any], name: str) -> Any:
+    """The value of a field, whose dots may stand for inner objects."""
+    if name in row:
+        return row[name]
+    outer, _, rest = name.partition(".")
+    return _at(row[outer], rest) if rest and isinstance(row.get(outer), dict) else None
 
 
 def _of_lease(names: Iterable[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -157,8 +157,10 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9@]", "", name.lower())
 
 
-def resolve(spec: MappingSpec, seen: Iterable[str], of: str) -> MappingSpec:
+def resolve(spec: MappingSpec, seen: Iterable[str], of: str, decisions: Collection[str] = ()) -> MappingSpec:
     """The mapping of one log whose fields are `seen`; `of` is "stream" or "line".
+
+    `decisions` are those of them whose values are words for a decision: a `result` is one or a value.
 
     What the user said wins and must be present; known names fill the rest. Two equally telling
     candidates, or a field that is not there, is an InputError that names them.
@@ -187,7 +189,10 @@ def resolve(spec: MappingSpec, seen: Iterable[str], of: str) -> MappingSpec:
         if key in spec.fields:
             continue
         for equally_telling in FIELDS[key].known:
-            candidates = [n for k in equally_telling for n in by_plain.get(plain(k), ()) if n not in taken]
+            candidates = [
+                name for known in equally_telling for name in by_plain.get(plain(known), ())
+                if name not in taken and not (key == "value" and name in decisions)
+            ]  # fmt: skip
             if len(candidates) > 1:
                 raise InputError(
                     f"two candidates for {key}: {' and '.join(f'`{c}`' for c in candidates)}; "

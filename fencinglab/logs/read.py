@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fencinglab import history
 from fencinglab.errors import InputError, UsageError
-from fencinglab.logs import detect, inputs, lines, merge, sample, streams, tables, unwrap, values
+from fencinglab.logs import detect, inputs, lines, merge, sample, streams, tables, unwrap, values, words
 from fencinglab.logs.inputs import File, Places, SetAside
-from fencinglab.logs.mapping import FIELDS, MappingSpec, resolve
+from fencinglab.logs.mapping import FIELDS, MappingSpec, plain, resolve
 
 if TYPE_CHECKING:
     import duckdb
@@ -257,7 +257,9 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
     name, reader = ("table", tables) if files[0].detected.format == "table" else ("log-lines", lines)
     names = reader.fields(con, files)
     seen[name] = tuple(names)
-    mapping = resolve(_fields_of(spec, names, "line", several), names, "line")
+    results = [name for name in names if plain(name.rpartition(".")[2]) == "result"]
+    decisions = [name for name in results if words.decide(reader.texts(con, files, name))]
+    mapping = resolve(_fields_of(spec, names, "line", several), names, "line", decisions)
     if not any(mapping.get(k) for k in ("token", "holder", "before_token", "expires_at")):
         raise _no_lease(names, files)
     if not mapping.get("resource"):

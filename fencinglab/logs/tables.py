@@ -19,12 +19,19 @@ if TYPE_CHECKING:
     import duckdb
 
 _TEXTS = dict.fromkeys(history.NAMES, "VARCHAR")  # numbers and times in JSON lines, cast as the history says
+_SAMPLE = 2_000
 _FLOATS = {"float": 1 << 24, "double": 1 << 53}  # from here on not every whole number has its own
 
 
 def fields(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[str]:
     """The names of the columns, those inside a struct dotted."""
     return list(_columns(con, files))
+
+
+def texts(con: duckdb.DuckDBPyConnection, files: Sequence[File], name: str) -> set[str]:
+    """The texts of a column in the first rows."""
+    first = f"(select {_columns(con, files)[name]} as t from {_read(files)} limit {_SAMPLE})"
+    return {t for (t,) in con.execute(f"select distinct t from {first} where t <> ''").fetchall()}
 
 
 def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> Read:

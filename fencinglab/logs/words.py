@@ -11,6 +11,9 @@ result is known, `write failed` leaves it open, and a failed acquire is contenti
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from fencinglab.logs import unwrap
 
 # The first that fits is the line's kind. `write completed` and `lease released, job done` are no finish.
@@ -87,6 +90,12 @@ NO_SUCCESS = (
     rf"""\b({_WROTE}|ok|success)["']?\s*[:=?]+\s*["']?0{_END}"""
 )
 
+# Values that a field has only where it holds the decision, never where it holds what was computed.
+_VERDICT = re.compile(
+    rf"{REJECTED}|fail(ed|ure)?|error|time ?out|timed out|unknown|\w*exception|"
+    r"accepted|applied|granted|ok|succe(ss|eded)"
+)
+
 # No mutation, whatever the line carries: a worker notices, looks, waits or goes on.
 NOTICED = (
     r"(lease|lock|leadership|ownership|leader ?election) (was |has )?(been )?(lost|expired|ended)|"
@@ -109,6 +118,14 @@ def spaced(text: str) -> str:
     """SQL: the text as the patterns see it, `LeaseAcquired` as `lease acquired`; its first 120 characters."""
     split = f"regexp_replace(left({text}, 120), '([a-z0-9])([A-Z])', '\\1 \\2', 'g')"
     return f"trim(lower(regexp_replace({split}, '[^a-zA-Z0-9]+', ' ', 'g')))"
+
+
+def decide(texts: Iterable[str]) -> bool:
+    """Whether texts of one field are all words for a decision; false where there are none."""
+    spaced_texts = [
+        re.sub("[^a-z0-9]+", " ", re.sub("([a-z0-9])([A-Z])", r"\1 \2", one).lower()).strip() for one in texts
+    ]
+    return bool(spaced_texts) and all(map(_VERDICT.fullmatch, spaced_texts))
 
 
 def meanings(texts: str) -> str:

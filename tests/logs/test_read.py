@@ -494,6 +494,20 @@ def test_only_an_accepted_line_joins_by_token(tmp_path, lines, writers):
     assert log.matched == len(writers)
 
 
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize(
+    ("results", "decisions"), [(("ok", "rejected"), ["accepted", "rejected"]), (("old", "rejected"), ["accepted"] * 2)]
+)
+def test_a_result_is_the_decision_where_its_values_are(tmp_path, results, decisions, within):
+    """`result` is what was computed, unless every value of it is a word for a decision."""
+    entries = [{"event": "saved", "jobId": "j", "worker": "w", "token": 1, "result": one} for one in results]
+    if within:
+        entries = [{"time": "2026-03-02T09:00:00Z", "message": json.dumps(entry)} for entry in entries]
+    _, rows = history(tmp_path, {"a.log": worlds.lines(entries)})
+
+    assert sorted(row["decision"] for row in rows) == decisions
+
+
 def test_a_key_in_two_tables_joins_nothing(tmp_path):
     """A line does not say which table it means: with its key in two tables it joins neither and keeps its name."""
     other = [json.loads(line.replace("table/jobs/", "table/tasks/")) for line in worlds.stream(PLAIN_JOBS).splitlines()]

@@ -66,3 +66,16 @@ def test_words_against_each_other_leave_it_open():
     """A success beside a count of nothing is neither."""
     assert meaning(kind="0 rows updated", decision="ok")["decision"] == "unknown"
     assert meaning(kind="0 rows updated", decision="rejected")["decision"] == "rejected"
+
+
+VERDICTS = [
+    (["ok", "rejected"], True), (["success", "failure"], True), (["ConditionalCheckFailed"], True), (["accepted"], True),
+    (["ok", "report-7"], False), (["old", "new"], False), (["7"], False), (["done"], False), (["approved"], False),
+    (["true", "false"], False), ([], False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "expected"), VERDICTS)
+def test_a_field_of_decisions_is_told_by_its_values(texts, expected):
+    """Only where every value is a word for a decision does a field hold decisions."""
+    assert words.decide(texts) is expected

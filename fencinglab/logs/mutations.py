@@ -161,8 +161,15 @@ def _event_id(names: Iterable[str]) -> str | None:
     return next((found[known] for known in _EVENT_IDS if known in found), None)
 
 
-def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: Callable[[], str] | None = None) -> Read:
-    """The history rows of the relation `entries` (see mutations.sql) as a new table.
+def rows(
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    spec: MappingSpec,
+    raw: Callable[[], str] | None = None,
+    *,
+    several: bool = False,
+) -> Read:
+    """The history rows of the relation `entries` (see mutations.sql) as a new table; `several` files they are from.
 
     `raw` gives the SQL of (place, text), asked for where entries are set aside that bring no raw text of their own.
     """
@@ -174,35 +181,83 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, raw: Cal
         count(*) filter (fault is null and not regexp_full_match(order_key, '{_SEQUENCE}')) from entries""").fetchall()
     identity = 2 * names > tokens
     order = "line" if spec.order == "lines" else "key" if keys and 2 * words_as_keys <= keys else None
-    settings = {
-        "identity": str(identity),
-        "order_by": f"{text(order) if order else 'null'}::varchar",
-        "terminal": f"[{', '.join(map(text, spec.terminal or ()))}]::varchar[]",
-        "events": str(spec.get("kind") is not None),
-        "nameless": text(f"no value in {spec.get('resource')}, the mapped resource"),
-    }
-    listed = ", ".join(f"{value} as {name}" for name, value in settings.items())
-    con.execute(f"create or replace temp table settings as select {listed}")
     meant = words.meanings("(select distinct kind, decision, outcome, reason, denial from entries)")
     con.execute(f"create or replace temp table meant as {meant}")
-    con.execute(f"""create or replace temp table {table} as
-        select *, ''::varchar as fault, 0::utinyint as remarks from ({EMPTY})""")
-    con.execute(f"""insert into {table} by name
-        select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports""")
+    _fill(con, table, spec, identity, order, several)
+    field = spec.get("order_key")
+    guessed = order == "key" and "order_key" in spec.recognised
+    contested = guessed and _shares_a_place(con, table)
+    if contested:
+        order = None
+        _fill(con, table, spec, identity, order, several)
+    if several:
+        _name_overlaps(con, table)
     notes = list(_notes(con, table, spec))
+    if contested:
+        notes.append(
+            f"`{field}` gives no order: entries of one resource that say different things have the same value of it, "
+            f"as where each worker counts for itself; if the receiver counts it all the same: --map order_key={field}"
+        )
+    elif guessed:
+        notes.append(
+            f"ordered by `{field}`, by its name: it must be the receiver's count, not one a worker keeps of its own"
+        )
     quotes = tuple(_quotes(con, table))
     if identity:
         notes.append(f"`{spec.get('token')}` holds identities, not numbers: order rules cannot be decided")
-    if keys and order is None:
+    if keys and order is None and not contested:
         notes.append(f"`{spec.get('order_key')}` holds no numbers: it gives no order")
     aside = _set_aside(con, table, raw)
-    con.execute(f"alter table {table} drop column fault; alter table {table} drop column remarks")
+    con.execute("".join(f"alter table {table} drop column {name};" for name in ("fault", "remarks", "says")))
     [(kept,)] = con.execute(f"select count(*) from {table}").fetchall()
     if order and kept:
         _carry(con, table, leases=spec.get("lease") is not None)
     con.execute("drop table settings; drop table meant")
     records = total - len(aside)
     return Read(table, records, aside, notes=tuple(notes), quotes=quotes, filtered=records - kept, identity=identity)
+
+
+def _fill(
+    con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, identity: bool, order: str | None, several: bool
+) -> None:
+    """Fill the table with what mutations.sql gives, the faulty rows too."""
+    settings = {
+        "identity": str(identity),
+        "order_by": f"{text(order) if order else 'null'}::varchar",
+        "terminal": f"[{', '.join(map(text, spec.terminal or ()))}]::varchar[]",
+        "events": str(spec.get("kind") is not None),
+        "compared": str(several or order == "key"),
+        "nameless": text(f"no value in {spec.get('resource')}, the mapped resource"),
+    }
+    listed = ", ".join(f"{value} as {name}" for name, value in settings.items())
+    con.execute(f"create or replace temp table settings as select {listed}")
+    con.execute(f"""create or replace temp table {table} as
+        select *, ''::varchar as fault, 0::utinyint as remarks, 0::ubigint as says from ({EMPTY})""")
+    con.execute(f"""insert into {table} by name
+        select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports""")
+
+
+def _shares_a_place(con: duckdb.DuckDBPyConnection, table: str) -> bool:
+    """Whether two rows of one resource that do not say the same have one place in the order."""
+    return bool(
+        con.execute(f"""select 1 from {table} where order_key is not null and fault is null
+            group by hash(resource, order_key) having min(says) <> max(says) limit 1""").fetchall()
+    )
+
+
+def _name_overlaps(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Give the entries that stand in several files, as where exports overlap, one event id.
+
+    Only those of one operation at one millisecond; the k-th such entry of one file is the k-th of another.
+    """
+    again = "event_id is null and operation is not null and at_precision <= 1000 and fault is null"
+    con.execute(f"""update {table} set event_id = named.event_id from (
+            select row, 'again ' || says || ' ' || row_number() over (partition by file, says order by line) as event_id
+            from (select rowid as row, says, regexp_extract(source, '^(.*):[0-9]+$', 1, 's') as file,
+                    regexp_extract(source, '[0-9]+$')::bigint as line
+                from {table} where {again} and hash(resource, says) in (
+                    select hash(resource, says) from {table} where {again} group by all having count(*) > 1))
+        ) as named where rowid = named.row""")
 
 
 def _carry(con: duckdb.DuckDBPyConnection, table: str, leases: bool) -> None:

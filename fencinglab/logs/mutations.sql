@@ -6,9 +6,9 @@
 --                   (and denial: what other fields say against its having been written)
 --        `meant`    what the distinct event, decision, outcome, reason and denial texts mean, see words.py
 --        `settings` one row: identity (tokens are no numbers), order_by ('line', 'key' or null), terminal (the statuses),
---                   events (the kind is mapped), nameless (the fault of an entry without resource)
+--                   events (the kind is mapped), compared (entries are told apart by what they say), nameless (the fault of an entry without resource)
 -- Gives  the history's columns where they are known, event_id, scope, line, place, raw, fault; `reports`: whether the entry
---        reports a mutation; `remarks`: bits for the notes
+--        reports a mutation; `says`: a hash of all that it says, null where not compared; `remarks`: bits for the notes
 
 with timed as (
     select
@@ -31,6 +31,9 @@ told as (
         coalesce(meant.kind, 'write') as kind,
         meant.decision = 'accepted' as accepted,
         coalesce(writer, holder) as who,
+        case when compared then hash(at_time, sent_at, meant.kind, meant.decision, meant.outcome, meant.reason, lease, writer,
+            holder, coalesce(number::varchar, token), timed.fenced, runs_out, status, value, version, terminal_version,
+            operation, alert, before_token, before_holder, before_expires_at, before_status, current_token) end as says,
         case
             when token is not null then true
             when lower(timed.fenced) in ('true', 'yes', '1') then true
@@ -53,8 +56,8 @@ select
     scope, line, place, raw,
     scope || ':' || line as source,
     -- of two entries with one place in the order, those that say the same are one
-    coalesce(event_id, case when order_by = 'key' and order_key is not null then 'same ' || hash(at_time, kind, decision,
-        outcome, writer, holder, number, runs_out, status, value, version, operation, alert) end) as event_id,
+    coalesce(event_id, case when order_by = 'key' and order_key is not null then 'same ' || hash(order_key, says) end) as event_id,
+    says,
     reports,
     ((clock is not null and at_time is null)::utinyint
         + 2 * (sent_at is not null and instant(sent_at, time_unit(sent_at)) is null)::utinyint

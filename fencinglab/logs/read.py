@@ -268,14 +268,8 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
             f"{files[0].name}: no field says what is protected among {listed}; say which by --map resource=…"
         )
     part = reader.read(con, files, mapping, key)
-    notes = list(part.notes)
-    if "order_key" in mapping.recognised:
-        field = mapping.fields["order_key"]
-        notes.append(
-            f"ordered by `{field}`, by its name: it must be the receiver's count, not one a worker keeps of its own"
-        )
     return _Part(
-        part.table, part.records, tuple(part.set_aside), part.never, tuple(notes), part.filtered, mapping,
+        part.table, part.records, tuple(part.set_aside), part.never, part.notes, part.filtered, mapping,
         quotes=part.quotes,
     )  # fmt: skip
 

@@ -508,6 +508,60 @@ def test_a_result_is_the_decision_where_its_values_are(tmp_path, results, decisi
     assert sorted(row["decision"] for row in rows) == decisions
 
 
+@pytest.mark.parametrize(("mapped", "ordered"), [({}, False), ({"order_key": "seq"}, True)])
+def test_a_sequence_that_each_worker_keeps_is_no_order(tmp_path, mapped, ordered):
+    """Where two entries share a value of a `seq` that was only recognised, it orders nothing, unless the user says so."""
+    files = {
+        f"{worker}.log": worlds.lines(
+            {"time": f"2026-03-02T09:0{token}:0{n}Z", "seq": n, "jobId": "j", "action": "write", "worker": worker,
+             "token": token, "decision": "accepted"} for n in (1, 2)
+        )
+        for token, worker in enumerate("ab")
+    }  # fmt: skip
+    log, rows = history(tmp_path, files, MappingSpec(fields=mapped))
+
+    assert {row["order_scope"] is not None for row in rows} == {ordered}
+    assert any("`seq` gives no order" in note and "--map order_key=seq" in note for note in log.notes) is not ordered
+    assert len(rows) == 4
+
+
+def test_a_shared_place_that_says_the_same_leaves_the_order(tmp_path):
+    """Exports that overlap repeat entries: they take nothing from the order."""
+    entry = {"seq": 1, "jobId": "j", "action": "write", "worker": "a", "token": 1, "decision": "accepted"}
+    log, rows = history(tmp_path, {"a.log": worlds.lines([entry]), "b.log": worlds.lines([entry, entry | {"seq": 2}])})
+
+    assert [row["order_scope"] for row in rows] == ["order_key"] * 2
+    assert log.entries.duplicates == 1
+
+
+OVERLAP = {
+    "time": "2026-03-02T09:00:01.000Z", "jobId": "j", "action": "finish", "worker": "a", "token": 1,
+    "operationId": "o", "decision": "accepted", "status": "DONE",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", [None, "lines"])
+@pytest.mark.parametrize(
+    ("first", "second", "duplicates"),
+    [
+        ([OVERLAP], [OVERLAP], 1),
+        ([OVERLAP, OVERLAP], [OVERLAP], 1),  # the second one is a true repetition
+        ([OVERLAP, OVERLAP], [OVERLAP, OVERLAP], 2),
+        ([OVERLAP, OVERLAP], [{**OVERLAP, "jobId": "k"}], 0),
+        ([OVERLAP], [{**OVERLAP, "status": "FAILED"}], 0),
+        ([OVERLAP], [{**OVERLAP, "operationId": None}], 0),
+        ([{**OVERLAP, "time": "2026-03-02T09:00:01Z"}], [{**OVERLAP, "time": "2026-03-02T09:00:01Z"}], 0),
+    ],
+)
+def test_trap_18_an_entry_in_two_files_is_one(tmp_path, first, second, duplicates, order):
+    """Exports overlap: of one operation at one millisecond the k-th entry of a file is the k-th of the other."""
+    files = {"a.log": worlds.lines(first), "b.log": worlds.lines(second)}
+    log, rows = history(tmp_path, files, MappingSpec(order=order))
+
+    assert log.entries.duplicates == duplicates
+    assert len(rows) == len(first) + len(second) - duplicates
+
+
 def test_a_key_in_two_tables_joins_nothing(tmp_path):
     """A line does not say which table it means: with its key in two tables it joins neither and keeps its name."""
     other = [json.loads(line.replace("table/jobs/", "table/tasks/")) for line in worlds.stream(PLAIN_JOBS).splitlines()]

@@ -156,6 +156,8 @@ class Desk:
 
     def at_once(self, *calls: Callable[[], Any]) -> list[Any]:
         """What the calls give, each in a thread of its own, begun together but for what the seed sets them apart."""
+        if not calls:
+            return []
         barrier, apart = threading.Barrier(len(calls)), self._random.choice(APART)
 
         def go(call: Callable[[], Any], pause: float) -> Any:

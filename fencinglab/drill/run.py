@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 AT_ONCE = 16  # scenarios
+MOCKS = ("mock", "unlocked-mock")
 LEAST = {"workers": 1, "rounds": 1, "lease": 2, "seconds": 1, "max_requests": 1}  # of a plan
 
 
@@ -82,10 +83,10 @@ def drill(
     notes = Notes(plan.max_requests, begun + plan.seconds)
     with ExitStack() as stack:
         connect = stack.enter_context(_connected(receiver))
-        main = connect()
+        main = _client(connect)
         run = uuid4().hex[:6]
         if plan.table:
-            file = _named(file, plan.table)
+            file = _named(file, plan.table, receiver, main)
             stack.callback(_clear, main, notes)
         else:
             file = renamed(file, lambda name: f"{name}-drill-{run}")
@@ -168,18 +169,55 @@ def _play(
 @contextmanager
 def _connected(receiver: Receiver) -> Iterator[Callable[..., Any]]:
     """What makes a client of the receiver; it can be sent to another process."""
-    if receiver.kind not in ("mock", "unlocked-mock"):
+    if receiver.kind not in MOCKS:
         yield partial(client, receiver.url, receiver.kind == "aws")
         return
     with Mock(atomic=receiver.kind == "mock") as mock, mock.served() as url:
         yield partial(client, url)
 
 
-def _named(file: Requests, table: str) -> Requests:
+def _client(connect: Callable[..., Any]) -> Any:
+    """A client of the receiver; UsageError where this machine says too little for one, such as no region."""
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        return connect()
+    except BotoCoreError as error:
+        why = f"{error}".rstrip(".")
+        raise UsageError(f"--aws: {why}; AWS_DEFAULT_REGION and AWS_PROFILE count, as for the AWS CLI") from None
+    except ValueError as error:
+        raise UsageError(f"--endpoint-url: {error}; write http://HOST:PORT") from None
+
+
+def _named(file: Requests, table: str, receiver: Receiver, main: Any) -> Requests:
     """The file on a table that is there."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
     if len(file.tables) > 1:
         raise UsageError(f"--table {table}: {file.name} has {len(file.tables)} tables; let the drill make its own")
+    if receiver.kind in MOCKS:
+        raise UsageError(f"--table {table}: the mock begins empty; leave it out, or give --endpoint-url or --aws")
+    where = main.meta.endpoint_url
+    try:
+        found = main.describe_table(TableName=table)["Table"]
+    except main.exceptions.ResourceNotFoundException:
+        raise InputError(f"--table {table}: not at {where}; leave it out, and the drill makes its own") from None
+    except (BotoCoreError, ClientError) as error:
+        raise InputError(f"--table {table}: {where} does not show it: {error}") from None
+    if _key(found) != _key(file.tables[0]):
+        raise InputError(
+            f"--table {table}: its key is {_key(found)}, that of {file.name} is {_key(file.tables[0])}; "
+            "name another, or leave it out"
+        )
     return renamed(file, lambda _: table)
+
+
+def _key(table: dict[str, Any]) -> str:
+    """The key of a table in words."""
+    types = {one["AttributeName"]: one["AttributeType"] for one in table["AttributeDefinitions"]}
+    return ", ".join(
+        f"{part['AttributeName']} ({part['KeyType']}, {types[part['AttributeName']]})" for part in table["KeySchema"]
+    )
 
 
 def _clear(main: Any, notes: Notes) -> None:

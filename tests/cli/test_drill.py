@@ -19,6 +19,8 @@ from fencinglab.drill.scenarios import SCENARIOS
         (["--endpoint-url", "https://dynamodb.eu-west-1.amazonaws.com"], "that is AWS itself; add --aws"),
         (["--endpoint-url", "localhost"], "not a URL; write http://HOST:PORT"),
         (["--endpoint-url", "http://127.0.0.1:9", "--scenario", "replay"], "127.0.0.1:9 does not make request-status-drill"),
+        (["--table", "jobs"], "--table jobs: the mock begins empty; leave it out, or give --endpoint-url or --aws"),
+        (["--aws"], "--aws: You must specify a region; AWS_DEFAULT_REGION and AWS_PROFILE count"),
         (["--rounds", "0"], "--rounds 0: must be 1 or more"),
         (["--lease", "-1"], "--lease -1: must be 2 or more; clocks tell whole seconds, so that one of 1 s may be over at once"),
         (["--fail-on", "unsafest"], "--fail-on unsafest: `unsafest` is none of window, cost"),
@@ -30,10 +32,21 @@ def test_what_cannot_be_drilled_is_said(words, sentence, capsys, monkeypatch):
     """Each unusable option ends with exit code 2 and one sentence, whatever credentials lie about."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-a-secret")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "nowhere")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")  # for the AWS CLI of today, not for boto3
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
 
     assert cli.main(["drill", *words]) == 2
     printed = capsys.readouterr()
     assert sentence in printed.err and printed.err.count("\n") == 1 and printed.out == ""
+
+
+def test_an_endpoint_of_aws_that_is_no_url_is_said(capsys, monkeypatch):
+    """With a region what is left to be wrong is the endpoint."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+
+    assert cli.main(["drill", "--aws", "--endpoint-url", "localhost"]) == 2
+    assert "--endpoint-url: Invalid endpoint: localhost; write http://HOST:PORT" in capsys.readouterr().err
 
 
 def test_a_request_that_dynamodb_refuses_is_told_first(tmp_path, capsys):

@@ -24,3 +24,10 @@ def test_a_seed_sets_workers_apart_again(monkeypatch):
     assert first == pauses(monkeypatch, 1, "replay")
     assert first not in (pauses(monkeypatch, 2, "replay"), pauses(monkeypatch, 1, "double-enqueue"))
     assert first[0] == 0.0 < first[-1] <= max(desk.APART)
+
+
+def test_nobody_is_no_race():
+    """Where nobody acquired, nobody writes at once."""
+    at = Desk("replay", lambda: None, STATUS, Notes(1, 1.0), lease=2, workers=3, rounds=1, run="r", seed=1)
+
+    assert at.at_once() == []

@@ -170,6 +170,20 @@ def test_tables_are_removed_and_others_untouched():
             assert rules["token_shared"] == "holds" and judged.examination.report["exit_code"] in (0, 3)
 
 
+def test_a_table_that_does_not_fit_is_refused():
+    """A table that is not there, or has another key than the file, is refused before anything is written."""
+    with Mock() as mock, mock.served() as url:
+        at = Receiver("endpoint", url)
+        with pytest.raises(InputError, match=f"^--table jobs: not at {url}; leave it out"):
+            drill(STATUS, at, Plan(("replay",), table="jobs"))
+        [own] = shelf.find("late-render").tables
+        client(url).create_table(BillingMode="PAY_PER_REQUEST", **own | {"TableName": "jobs"})
+        with pytest.raises(
+            InputError, match=r"jobs: its key is \w+ \(HASH, S\), that of request-status.json is requestId"
+        ):
+            drill(STATUS, at, Plan(("replay",), table="jobs"))
+
+
 def test_bounds_are_kept():
     """Beyond its requests or its time a drill stops, says what did not end, and is no pass."""
     for plan, why in ((Plan(("replacement-owner",), max_requests=3), "more than 3 requests"),

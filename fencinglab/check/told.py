@@ -57,7 +57,7 @@ def headline(answer: Answer) -> str:
     title, code = answer.model.title, exit_code(answer)
     if code == 1:
         [shortest, *_] = worst_first(answer)
-        return f"Violated: {title} {INVARIANTS[shortest.invariant].broken}, after {_steps(shortest)}."
+        return f"Violated: {title} {walk.harm(answer, shortest.invariant)}, after {_steps(shortest)}."
     if answer.stopped:
         return f"Not decided: {answer.stopped}. Nothing unsafe was found so far {title}."
     if code == 3:
@@ -191,7 +191,7 @@ def why(needs: Sequence[Needed]) -> str:
 def without(need: Needed) -> str:
     """What a condition is there for, in words."""
     if need.breaks:
-        broken = [f"{INVARIANTS[name].broken} ({_steps(need.answer.of(name))})" for name in need.breaks]
+        broken = [f"{walk.harm(need.answer, name)} ({_steps(need.answer.of(name))})" for name in need.breaks]
         return f"without it {'; '.join(broken)}"
     return f"not decided: {need.answer.stopped}" if need.answer.stopped else "redundant within these bounds"
 

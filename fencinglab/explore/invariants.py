@@ -90,6 +90,7 @@ class Effect(NamedTuple):
     late: bool = False  # its lease has run out and there is no newer grant
     kind: str = ""  # of the mutation; `+due` with a finish after which an alert is to be raised
     after: bool = False  # the job was finished and nothing was left to do
+    undone: bool = False  # what the job was finished with is another now, though this is no finish
 
 
 class Past(NamedTuple):
@@ -108,7 +109,12 @@ class Past(NamedTuple):
 
 def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset[str]]:
     """The past after the step, the invariants that the step broke, and which `sometimes` it was."""
-    what, grant, stale, late, kind, after_finish = effect
+    after, broken, happened = _observed(past, effect)
+    return after, broken | {"terminal"} if effect.undone else broken, happened
+
+
+def _observed(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset[str]]:
+    what, grant, stale, late, kind, after_finish, _ = effect
     again = frozenset(["asked-again"] if after_finish else [])
     match what:
         case "deleted":

@@ -67,7 +67,7 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
             elif name == STUCK:
                 stuck_anyway = True
             else:
-                return Repair((), {}, None, searches, plain.calls, _why_not(original, name))
+                return Repair((), {}, None, searches, plain.calls, _why_not(found, original, name))
         stuck = STUCK in runs and not stuck_anyway
         if not stuck and not found.stopped and not {*broken} & {*UNSAFE}:
             chosen = [offered[number] for number in sorted(tried)]
@@ -109,9 +109,9 @@ def _sets(count: int, demands: Sequence[_Demand]) -> Iterator[frozenset[int]]:
                 yield frozenset(members)
 
 
-def _why_not(team: Team, invariant: str) -> str:
-    """Why nothing helps against a run, as far as the file says."""
-    what = f"there is a run in which {INVARIANTS[invariant].broken}, and each request in it meets all of them"
+def _why_not(found: Answer, team: Team, invariant: str) -> str:
+    """Why nothing helps against a run that was found, as far as the file of the team says."""
+    what = f"there is a run in which {walk.harm(found, invariant)}, and each request in it meets all of them"
     if reads := sorted(name for name in team.file.token_from if team.file.operations[name].action == "get-item"):
         return f"{what}: `{reads[0]}` learns the token by a separate read, so a worker may present a newer owner's"
     lacking = [column for column in ("token", "holder") if column not in team.file.map]

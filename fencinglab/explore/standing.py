@@ -13,7 +13,8 @@ from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.expression import conjuncts, placeholders, read_by
 from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, each, singles
 
-_COLUMNS = ("token", "holder", "expires_at", "status", "terminal_version", "alert")  # what an invariant asks for
+_FINAL = ("status", "terminal_version", "value")  # what stays once a job is finished
+_COLUMNS = ("token", "holder", "expires_at", *_FINAL, "alert")  # what an invariant asks for
 
 
 class Standing:
@@ -74,6 +75,10 @@ class Standing:
 
     def finished(self, items: Items) -> bool:
         return self.column(items, "status") in self.file.terminal
+
+    def undone(self, before: Items, after: Items) -> bool:
+        """Whether a job was finished, and what it was finished with is another now."""
+        return self.finished(before) and any(self.column(before, one) != self.column(after, one) for one in _FINAL)
 
     def removable(self, item: dict[str, Any]) -> bool:
         """Whether clean-up may remove the item: where the file writes a clean-up time, only items that carry one."""

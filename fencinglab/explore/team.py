@@ -251,7 +251,7 @@ class Team:
         token = {} if worker.token is None else {"token": worker.token}
         return {
             **dict(worker.knows), "worker": name, "now": shared.now, "operation": f"{name}{worker.start}/{operation}",
-            "value": f"result-{name}{worker.start}", **token,
+            "value": f"{operation}-{name}{worker.start}", **token,
         }  # fmt: skip
 
     def _decided(self, shared: Shared, name: str, message: Message) -> tuple[Shared, Sent, Effect | None]:
@@ -262,21 +262,23 @@ class Team:
         accepted, finished = sent.decision == "accepted", self.stands.finished(shared.items)
         if kind == READ:
             return after, sent, None
+        undone = kind != "finish" and self.stands.undone(shared.items, after.items)
         if kind == "grant":
             if not accepted:
                 return after, sent, Effect("asked", after=finished)
             backup = shared.items if self._spent(shared, "restore") else None
             granted = after._replace(grants=shared.grants + 1, backup=backup)
             done = finished and not self._alert_accepted(granted, name, message, sent)
-            return granted, sent, Effect("granted", granted.grants, after=done)
+            return granted, sent, Effect("granted", granted.grants, after=done, undone=undone)
         late = message.grant == shared.grants and self.stands.holder(shared.items, shared.now) != name
         stale = message.grant < shared.grants
         if kind in ("renew", "release"):
-            return after, sent, Effect("touched", message.grant, stale, late) if accepted else None
+            return after, sent, Effect("touched", message.grant, stale, late, undone=undone) if accepted else None
         if kind == "finish" and accepted and self._alert_accepted(after, name, message, sent):
             kind += "+due"
         again = finished and kind in ("schedule", "retry")
-        return after, sent, Effect("wrote" if accepted else "refused", message.grant, stale, late, kind, again)
+        what = "wrote" if accepted else "refused"
+        return after, sent, Effect(what, message.grant, stale, late, kind, again, undone)
 
     def _alert_accepted(self, shared: Shared, name: str, message: Message, sent: Sent) -> bool:
         """Whether the alert of the program would be accepted now from the worker that has just been heard."""

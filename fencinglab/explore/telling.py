@@ -60,7 +60,7 @@ def broken(answer: Answer, invariant: str) -> Told:
     team, verdict = answer.model, answer.of(invariant)
     if verdict.run is None:
         raise ValueError(f"{invariant} is not violated: {verdict.status}")
-    title = f"{team.title[:1].upper()}{team.title[1:]} {INVARIANTS[invariant].broken}: the shortest run"
+    title = f"{team.title[:1].upper()}{team.title[1:]} {walk.harm(answer, invariant)}: the shortest run"
     told = of_requests(team, verdict.run, invariant, title)
     return told._replace(lost_at=_lost_at(told, invariant, team.kinds))
 

@@ -52,6 +52,16 @@ def walked(team: Team, run: Run) -> list[Happened]:
     return told
 
 
+def harm(answer: Answer, invariant: str) -> str:
+    """What the shortest run that breaks the invariant shows can happen."""
+    run, team = answer.of(invariant).run, answer.model
+    if run and isinstance(team, Team):
+        effect = [move.effect for move, _, _ in moves(team, run)][-1]
+        if effect and invariant == "terminal" and effect.undone:
+            return "what is finished can be changed"
+    return INVARIANTS[invariant].broken
+
+
 def changed(happened: Happened) -> list[tuple[str | None, str | None]]:
     """The items before and after a request: the protected one, and each other one that it changed."""
     pairs = enumerate(zip(happened.before, happened.after, strict=True)) if happened.operation else ()

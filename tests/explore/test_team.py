@@ -156,6 +156,36 @@ def test_what_an_update_builds_on_stays_in_the_item(stored, action, value):
     assert found.answer.states == plain.answer.states
 
 
+@pytest.mark.parametrize(
+    ("condition", "update", "status"),
+    [
+        ("", "jobResult = :value", "violated"),
+        ("", "checkpoint = :value", "holds"),  # of no mapped column: none of the finish's business
+        (" AND attribute_not_exists(terminalVersion)", "jobResult = :value", "holds"),
+    ],
+)
+def test_what_is_finished_stays_as_it_is(condition, update, status):
+    """A write that is accepted after the finish changes what was finished, though it is no finish and not stale."""
+
+    def cut(raw):
+        save = raw["operations"]["save"]["update-item"]
+        save["UpdateExpression"] = save["UpdateExpression"].replace("jobResult = :value", update)
+        save["ConditionExpression"] = f"fencingToken = :token AND leaseOwner = :worker{condition}"
+
+    raw = json.loads(files.example())
+    cut(raw)
+    found = check(parse(json.dumps(raw), "mine.json"), repaired=True, most=100_000)
+
+    assert found.answer.of("terminal").status == status
+    assert found.answer.of("ownership").status == "holds"
+    if status == "violated":
+        assert told.headline(found.answer) == "Violated: with mine.json what is finished can be changed, after 7 steps."
+        assert "a late copy of A's save is accepted: jobResult complete-A1 → save-A1" in " ".join(
+            told.screen(found.answer).split()
+        )
+        assert [(one.operation, one.name) for one in found.repair.added] == [("save", "not terminal")]
+
+
 def test_a_table_that_is_restored_issues_a_token_again():
     """After a backup from before the last grant the next grant has its token: a write with it is stale, and accepted."""
     answer = check(shelf.find("broken-finish-twice"), workers=1, hazards=[Hazard("restore")], most=100_000).answer

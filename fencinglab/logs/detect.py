@@ -151,6 +151,17 @@ def refuse(detected: Detected, name: str) -> InputError:
     return InputError(f"{name} holds {what}, which is not read: {why}; give {instead}")
 
 
+def refuse_inside(detected: Detected, name: str) -> InputError:
+    """The error for log lines that hold stream records among other text: how to take the records out."""
+    undoubled = 'sed \'s/""/"/g\' | ' if detected.shape == "csv" else ""
+    found = '.. | (., (strings | fromjson? | ..)) | objects | select(has("dynamodb"))'
+    command = f"gzip -dcf {shlex.quote(name)} | grep -o '{{.*}}' | {undoubled}jq -c '{found}' > inside.jsonl"
+    return InputError(
+        f"{name} holds stream records inside log lines, which are not read: a record is found alone or in a wrapper "
+        f"of AWS, not behind text or in a field of another line; give what is inside: {command}"
+    )
+
+
 def named(wanted: str) -> str:
     """The same name if `--format` may say it, else a UsageError with those that it may say."""
     if wanted in FORMATS:

@@ -89,6 +89,15 @@ def texts(con: duckdb.DuckDBPyConnection, files: Sequence[File], name: str) -> s
     return found
 
 
+def holds_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], names: Sequence[str]) -> bool:
+    """Whether the lines hold records of a stream, and no lease of their own beside them."""
+    own = [name for name in names if "dynamodb" not in name.lower().split(".")]
+    inner = len(own) < len(names) or any(
+        "'dynamodb': {" in one for name in own if plain(name).endswith("records") for one in texts(con, files, name)
+    )
+    return inner and not any(plain(name.rpartition(".")[2]) in _known("token", "holder") for name in own)
+
+
 def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> Read:
     """The history rows of the files in the table `log_lines`; `key` keys the value hashes.
 

@@ -257,6 +257,8 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
     name, reader = ("table", tables) if files[0].detected.format == "table" else ("log-lines", lines)
     names = reader.fields(con, files)
     seen[name] = tuple(names)
+    if reader is lines and lines.holds_records(con, files, names):
+        raise detect.refuse_inside(files[0].detected, files[0].name)
     results = [name for name in names if plain(name.rpartition(".")[2]) == "result"]
     decisions = [name for name in results if words.decide(reader.texts(con, files, name))]
     mapping = resolve(_fields_of(spec, names, "line", several), names, "line", decisions)

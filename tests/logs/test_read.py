@@ -10,6 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from shutil import which
+from subprocess import run
 from typing import Any
 
 import duckdb
@@ -560,6 +562,40 @@ def test_trap_18_an_entry_in_two_files_is_one(tmp_path, first, second, duplicate
 
     assert log.entries.duplicates == duplicates
     assert len(rows) == len(first) + len(second) - duplicates
+
+
+RECORDS = JOBS[:9]
+INSIDE = {
+    "after a text": "".join(f"2026-03-02T09:00:00Z INFO {json.dumps(one)}\n" for one in RECORDS),
+    "events after a text": "".join(f"2026-03-02T09:00:00Z {json.dumps({'Records': [one]})}\n" for one in RECORDS),
+    "in a field": "".join(json.dumps({"time": 1772442000, "msg": "seen", "record": one}) + "\n" for one in RECORDS),
+    "in a cell": "".join(
+        ["@timestamp,@message\n", *(f'2026-03-02 09:00:00,"{json.dumps(one).replace(chr(34), chr(34) * 2)}"\n' for one in RECORDS)]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", INSIDE.values(), ids=INSIDE)
+def test_stream_records_inside_log_lines_are_refused_with_what_takes_them_out(tmp_path, text):
+    """What other text hides is named, with a command whose output is read."""
+    with pytest.raises(
+        InputError, match=r"a\.log holds stream records inside log lines, .*; give what is inside: "
+    ) as told:
+        history(tmp_path, {"a.log": text})
+    if not (which("jq") and which("gzip")):
+        pytest.skip("needs jq and gzip")
+    run(str(told.value).partition("inside: ")[2], shell=True, check=True, cwd=tmp_path)
+    log, _ = history(tmp_path / "again", {"inside": (tmp_path / "inside.jsonl").read_bytes()})
+
+    assert log.entries.records == len(RECORDS)
+
+
+def test_a_log_of_leases_may_quote_records(tmp_path):
+    """Lines with a token of their own are log lines, whatever else they hold."""
+    entries = [entry | {"record": record} for entry, record in zip(TABLE_LINES, RECORDS, strict=False)]
+    log, _ = history(tmp_path, {"a.log": worlds.lines(entries)}, MappingSpec(fields={"value": "none"}))
+
+    assert log.entries.records == len(entries)
 
 
 def test_a_key_in_two_tables_joins_nothing(tmp_path):

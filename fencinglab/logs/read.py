@@ -109,6 +109,9 @@ def read(
     named = ", ".join(given[:5]) + (", …" if len(given) > 5 else "")
     if not groups:
         raise InputError(f"{named}: no readable record: every file is empty")
+    lines_there = sum(file.lines - file.blank for files in groups.values() for file in files)
+    if 0 < lines_there <= sum(not lost.reason.endswith(_MENDED) for lost in taken.set_aside):
+        raise _no_record(named, taken.files, taken.set_aside)
     parts: dict[str, _Part] = {}
     seen: dict[str, tuple[str, ...]] = {}
     for name, files in groups.items():
@@ -122,11 +125,7 @@ def read(
         *(lost for part in parts.values() for lost in part.set_aside),
     )
     if not records:
-        why = ""
-        if aside:
-            [(reason, _)] = Counter(lost.reason for lost in aside).most_common(1)
-            why = f": {reason} ({next(lost.source for lost in aside if lost.reason == reason)})"
-        raise InputError(f"{named}: no readable record in {sum(f.lines for f in taken.files):,} lines{why}")
+        raise _no_record(named, taken.files, aside)
     progress("putting records in order")
     if len(parts) > 1 and "dynamodb-stream" in parts:
         history.store(con, "stream")
@@ -148,6 +147,8 @@ def read(
             "see --since, --until, --key-prefix, --resource"
         )
     notes = [note for part in parts.values() for note in part.notes]
+    if spec.order == "lines" and not parts.keys() & {"log-lines", "table"}:
+        notes.append("--order lines says nothing here: it is for log lines; these records have their own order")
     if mended:
         notes.append(f"{mended:,} lines hold bytes that are not UTF-8, {_MENDED}")
     return Log(
@@ -187,6 +188,14 @@ def _all_mapped(spec: MappingSpec, seen: dict[str, tuple[str, ...]]) -> None:
         for name in field.split(","):
             if name != "none" and name not in everything and seen:
                 raise InputError(f"--map {key}={field}: no record has a field `{name}`")
+
+
+def _no_record(named: str, files: Sequence[File], aside: Sequence[SetAside]) -> InputError:
+    why = ""
+    if aside:
+        [(reason, _)] = Counter(lost.reason for lost in aside).most_common(1)
+        why = f": {reason} ({next(lost.source for lost in aside if lost.reason == reason)})"
+    return InputError(f"{named}: no readable record in {sum(file.lines for file in files):,} lines{why}")
 
 
 def _no_lease(names: Sequence[str], files: Sequence[File]) -> InputError:

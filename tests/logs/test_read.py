@@ -8,6 +8,7 @@ import io
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from shutil import which
@@ -596,6 +597,21 @@ def test_a_log_of_leases_may_quote_records(tmp_path):
     log, _ = history(tmp_path, {"a.log": worlds.lines(entries)}, MappingSpec(fields={"value": "none"}))
 
     assert log.entries.records == len(entries)
+
+
+def test_a_gzip_file_without_one_whole_line_is_called_cut_off(tmp_path):
+    """Where a download stopped within the first record, that is the reason, and no field is missed."""
+    with pytest.raises(InputError, match=r"no readable record in 1 lines: the gzip data ends too early"):
+        history(tmp_path, {"cut.gz": gzip.compress(LINES[0].encode())[:200]})
+
+
+@pytest.mark.parametrize("given", [["s.jsonl"], ["s.jsonl", "a.log"]])
+def test_the_order_of_lines_is_for_log_lines(tmp_path, given):
+    """A stream has an order of its own: that `--order lines` changes nothing is said, not passed over."""
+    files = {"s.jsonl": worlds.stream(PLAIN_JOBS), "a.log": worlds.lines(TABLE_LINES)}
+    log, _ = history(tmp_path, {name: files[name] for name in given}, replace(DONE, order="lines"))
+
+    assert any("--order lines says nothing here" in note for note in log.notes) is (len(given) == 1)
 
 
 def test_a_key_in_two_tables_joins_nothing(tmp_path):

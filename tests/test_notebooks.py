@@ -353,6 +353,22 @@ def test_token_histories_stand_for_every_fix(run):
     assert len(named) < len(FIXES) / 2
 
 
+@pytest.mark.parametrize("otherwise", [False, True], ids=["defaults", "otherwise"])
+def test_what_is_said_of_a_counterexample_is_what_was_found(run, otherwise):
+    """Harm is named with the ring and with the guards that keep it out; where only a late write is left, neither is claimed."""
+    _, notebook = run("03_every_order", otherwise)
+    said = "".join(output.text for output in outputs(notebook) if "text" in output)
+
+    lines = (
+        ("fenced breaks ownership, terminal, late; below is ownership (unsafe): a stale write can be accepted.",
+         "The ring is the harm: a write was accepted after a newer grant.",
+         "ownership holds in this run under: promised, latest"),
+        ("token-floor breaks late; below is late (window): a late write can be accepted.",
+         "No ring: no write did harm.", "late holds in this run under: none of these"),
+    )[otherwise]  # fmt: skip
+    assert [line for line in said.splitlines() if line in lines] == [*lines]
+
+
 def test_proposed_fixes_improve_and_are_exposed(run):
     """The four proposed fixes are rows, each with a timeline that it improves and one in which harm is left."""
     _, notebook = run("02_tokens_and_acceptance", False)

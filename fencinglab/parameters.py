@@ -11,7 +11,7 @@ from fencinglab.inert import inert
 
 
 def check_parameters(cells: Sequence[str], values: Mapping[str, Any]) -> None:
-    """Refuse what papermill only warns about: parameters that the notebook does not have, or of another type.
+    """Refuse what papermill only warns about: parameters that the notebook does not have, of another type, or empty.
 
     `cells` are the sources of the cells executed so far (IPython's `In`), `values` the names that they made.
     The parameters are those of the last cell that is one annotated literal a line; papermill writes what it was
@@ -34,6 +34,8 @@ def check_parameters(cells: Sequence[str], values: Mapping[str, Any]) -> None:
                 f"parameter `{name}` is {inert(repr(value), 60)} ({type(value).__name__}), "
                 f"it takes {type(default).__name__}{text}; the parameters are {listed}"
             )
+        if default and isinstance(value, str) and not value.strip():  # one that may be empty is so by default
+            raise UsageError(f"parameter `{name}` is empty; leave it out for `{default}`")
 
 
 def _declares(cell: str) -> bool:

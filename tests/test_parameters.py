@@ -45,6 +45,16 @@ def test_mistyped_parameter_is_refused(values, words):
         check(**values)
 
 
+def test_a_text_that_is_not_there_is_refused():
+    """A text may be empty only where it is so by default."""
+    cells = ["", 'fixes: str = "fenced"  # the fixes\nlog: str = ""  # a log\n']
+
+    check_parameters(cells, {"fixes": "fenced", "log": ""})
+    for value in ("", " "):
+        with pytest.raises(UsageError, match="^parameter `fixes` is empty; leave it out for `fenced`$"):
+            check_parameters(cells, {"fixes": value, "log": ""})
+
+
 def test_a_session_that_goes_on_is_not_refused():
     """Names that later cells made are no parameters, and a changed parameters cell counts anew."""
     cells = ["", DECLARED, "x = 1", DECLARED.replace("3", "4"), "report = {}"]

@@ -41,7 +41,12 @@ def add(verbs: Any) -> None:
     )
     drill.add_argument("--lease", type=int, metavar="SECONDS", help="how long a lease lasts, 2 or more (default 2)")
     drill.add_argument("--seconds", type=int, metavar="N", help="stop then (default 300)")
-    drill.add_argument("--max-requests", type=int, metavar="N", help="stop there (default 20,000)")
+    drill.add_argument(
+        "--max-requests",
+        type=int,
+        metavar="N",
+        help="beyond it every worker ends with the request that it is at (default 20,000)",
+    )
     drill.add_argument("--table", metavar="NAME", help="a table that is there; only its own items are touched")
     fail_on(drill)
     drill.add_argument("--out", metavar="DIR", help="write the stream, the workers' log and the audit of both")

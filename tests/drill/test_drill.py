@@ -170,6 +170,14 @@ def test_tables_are_removed_and_others_untouched():
             assert rules["token_shared"] == "holds" and judged.examination.report["exit_code"] in (0, 3)
 
 
+def test_every_worker_ends_with_the_request_that_it_is_at():
+    """Scenarios are played at the same time, and beyond the bound each worker that acts has sent one request more at most."""
+    few = ("delayed-response", "crashed-worker", "replay")
+    done = drill(STATUS, MOCK, Plan(few, max_requests=1))
+
+    assert {name for name, _ in done.stopped} == {*few} and done.requests <= 1 + len(few)
+
+
 def test_a_table_that_does_not_fit_is_refused():
     """A table that is not there, or has another key than the file, is refused before anything is written."""
     with Mock() as mock, mock.served() as url:

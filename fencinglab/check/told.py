@@ -106,7 +106,9 @@ def says(answer: Answer, verdict: Verdict) -> str:
     """What was found of an invariant, in words."""
     match verdict.status:
         case "violated":
-            return f"violated, shortest run {_steps(verdict)}" if verdict.run else "violated from the start"
+            harm = walk.harm(answer, verdict.invariant)
+            how = f": {harm}" if harm != INVARIANTS[verdict.invariant].broken else ""
+            return f"violated, shortest run {_steps(verdict)}{how}" if verdict.run else "violated from the start"
         case "empty":
             missing = " and ".join(f"never {SOMETIMES[name]}" for name in verdict.missing)
             return f"empty, for it was not put to the test ({missing})"

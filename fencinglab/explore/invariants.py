@@ -91,6 +91,7 @@ class Effect(NamedTuple):
     kind: str = ""  # of the mutation; `+due` with a finish after which an alert is to be raised
     after: bool = False  # the job was finished and nothing was left to do
     undone: bool = False  # what the job was finished with is another now, though this is no finish
+    reissued: bool = False  # it granted a token that is not newer than all that were issued before
 
 
 class Past(NamedTuple):
@@ -110,11 +111,12 @@ class Past(NamedTuple):
 def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset[str]]:
     """The past after the step, the invariants that the step broke, and which `sometimes` it was."""
     after, broken, happened = _observed(past, effect)
-    return after, broken | {"terminal"} if effect.undone else broken, happened
+    own = {"terminal": effect.undone, "ownership": effect.reissued}
+    return after, broken | {name for name, is_so in own.items() if is_so}, happened
 
 
 def _observed(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset[str]]:
-    what, grant, stale, late, kind, after_finish, _ = effect
+    what, grant, stale, late, kind, after_finish, _, _ = effect
     again = frozenset(["asked-again"] if after_finish else [])
     match what:
         case "deleted":

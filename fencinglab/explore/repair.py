@@ -111,7 +111,10 @@ def _sets(count: int, demands: Sequence[_Demand]) -> Iterator[frozenset[int]]:
 
 def _why_not(found: Answer, team: Team, invariant: str) -> str:
     """Why nothing helps against a run that was found, as far as the file of the team says."""
-    what = f"there is a run in which {walk.harm(found, invariant)}, and each request in it meets all of them"
+    harm = walk.harm(found, invariant)
+    what = f"there is a run in which {harm}, and each request in it meets all of them"
+    if harm == walk.REISSUED:
+        return f"{what}; only the update of the grant can raise the token, as `ADD fencingToken :one` does"
     if reads := sorted(name for name in team.file.token_from if team.file.operations[name].action == "get-item"):
         return f"{what}: `{reads[0]}` learns the token by a separate read, so a worker may present a newer owner's"
     lacking = [column for column in ("token", "holder") if column not in team.file.map]

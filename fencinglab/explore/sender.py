@@ -45,6 +45,7 @@ class Shared(NamedTuple):
     now: int = 0
     grants: int = 0
     left: tuple[int, ...] = ()
+    issued: int | None = None  # the highest token since the items were made or restored; None = none is known
     backup: Items | None = None  # what the items were before the last grant, where they may be restored
 
 

@@ -130,11 +130,13 @@ class Team:
                 Step("expire"), after, self.idle, None if self.stands.finished(shared.items) else Effect("unheld")
             )
         if item and shared.grants and self.stands.removable(item) and (less := self._spent(shared, "ttl")):
-            gone = less._replace(items=(None, *less.items[1:]))
+            gone = less._replace(items=(None, *less.items[1:]), issued=None)
             yield Move(Step("delete"), gone, self.idle, Effect("deleted", shared.grants))
         if shared.backup is not None and (less := self._spent(shared, "restore")):
             token = int(self.stands.column(shared.backup, "token") or 0)
-            yield Move(Step("restore", number=token), less._replace(items=shared.backup, backup=None), self.idle)
+            yield Move(
+                Step("restore", number=token), less._replace(items=shared.backup, issued=None, backup=None), self.idle
+            )
         if not item and self.file.creates:
             yield Move(Step("create"), self._created(shared), self.idle)
 
@@ -267,9 +269,10 @@ class Team:
             if not accepted:
                 return after, sent, Effect("asked", after=finished)
             backup = shared.items if self._spent(shared, "restore") else None
-            granted = after._replace(grants=shared.grants + 1, backup=backup)
+            issued, newer = self._issued(shared, name, message, sent)
+            granted = after._replace(grants=shared.grants + 1, issued=issued, backup=backup)
             done = finished and not self._alert_accepted(granted, name, message, sent)
-            return granted, sent, Effect("granted", granted.grants, after=done, undone=undone)
+            return granted, sent, Effect("granted", granted.grants, after=done, undone=undone, reissued=not newer)
         late = message.grant == shared.grants and self.stands.holder(shared.items, shared.now) != name
         stale = message.grant < shared.grants
         if kind in ("renew", "release"):
@@ -279,6 +282,15 @@ class Team:
         again = finished and kind in ("schedule", "retry")
         what = "wrote" if accepted else "refused"
         return after, sent, Effect(what, message.grant, stale, late, kind, again, undone)
+
+    def _issued(self, shared: Shared, name: str, message: Message, sent: Sent) -> tuple[int | None, bool]:
+        """The highest token once this grant is made, and whether it issued a newer one: its holder's own may stay."""
+        reply = None if sent.reply is None else json.loads(sent.reply)
+        learned = files.learned(self.program[message.place].operation, reply)
+        token, before = self._token(plain({**dict(message.bindings), **learned})), shared.issued
+        if token is None or before is None:
+            return (before if token is None else token), True
+        return max(before, token), token > before or self.stands.column(shared.items, "holder") == name
 
     def _alert_accepted(self, shared: Shared, name: str, message: Message, sent: Sent) -> bool:
         """Whether the alert of the program would be accepted now from the worker that has just been heard."""

@@ -16,6 +16,8 @@ from fencinglab.explore.sender import Message, Sender, Shared
 from fencinglab.explore.steps import Move, Step
 from fencinglab.explore.team import Team
 
+UNDONE, REISSUED = "what is finished can be changed", "a grant can issue no newer token"
+
 
 class Happened(NamedTuple):
     """One step of a run."""
@@ -48,6 +50,8 @@ def walked(team: Team, run: Run) -> list[Happened]:
             past, broken, _ = observe(past, move.effect)
         token = _presented(team, operation, worker.copy if step.act == "copy arrives" else worker.waiting)
         says = _says(team, step, shared.items, after)
+        if move.effect and move.effect.reissued:
+            says += f"; it issued no newer token than the {shared.issued} that was issued before"
         told.append(Happened(says, operation, shared.items, after, token, tuple(sorted(broken))))
     return told
 
@@ -58,7 +62,9 @@ def harm(answer: Answer, invariant: str) -> str:
     if run and isinstance(team, Team):
         effect = [move.effect for move, _, _ in moves(team, run)][-1]
         if effect and invariant == "terminal" and effect.undone:
-            return "what is finished can be changed"
+            return UNDONE
+        if effect and invariant == "ownership" and effect.reissued:
+            return REISSUED
     return INVARIANTS[invariant].broken
 
 

@@ -186,6 +186,26 @@ def test_what_is_finished_stays_as_it_is(condition, update, status):
         assert [(one.operation, one.name) for one in found.repair.added] == [("save", "not terminal")]
 
 
+@pytest.mark.parametrize(
+    ("update", "says"),
+    [
+        ("fencingToken = :one", "B's acquire is accepted: leaseExpiresAt 60 → 121, leaseOwner A → B; it issued no"),
+        ("fencingToken = if_not_exists(fencingToken, :one)", "it issued no newer token than the 40 that was issued"),
+    ],
+)
+def test_a_grant_that_issues_no_newer_token_is_told_and_not_repaired(update, says):
+    """Two holders with one token are told apart by nothing that carries it: no condition on the writes mends that."""
+    raw = json.loads(files.example())
+    acquire = raw["operations"]["acquire"]["update-item"]
+    acquire["UpdateExpression"] = f"SET leaseOwner = :worker, leaseExpiresAt = :expiry, {update}"
+    found = check(parse(json.dumps(raw), "mine.json"), repaired=True, most=100_000)
+
+    assert told.headline(found.answer) == "Violated: with mine.json a grant can issue no newer token, after 5 steps."
+    assert says in " ".join(told.screen(found.answer).split())
+    assert found.repair.answer is None
+    assert "only the update of the grant can raise the token" in " ".join(told.mended(found.repair).split())
+
+
 def test_a_table_that_is_restored_issues_a_token_again():
     """After a backup from before the last grant the next grant has its token: a write with it is stale, and accepted."""
     answer = check(shelf.find("broken-finish-twice"), workers=1, hazards=[Hazard("restore")], most=100_000).answer

@@ -30,7 +30,9 @@ def add(verbs: Any) -> None:
     check.add_argument(
         "--rest", metavar="FILE", help="with REQUESTS of some operations: take the others from this file"
     )
-    check.add_argument("--fix", metavar="NAME", help="instead: a fix of the model; `fencinglab replay` lists them")
+    check.add_argument(
+        "--fix", action="append", metavar="NAME", help="instead: a fix of the model; `fencinglab replay` lists them"
+    )
     check.add_argument("--example", action="store_true", help="print a request file with comments to start from")
     check.add_argument("--conditions", action="store_true", help="with REQUESTS: what breaks without each condition")
     check.add_argument("--optional", action="store_true", help="with REQUESTS: also optional renewals and schedules")
@@ -72,6 +74,9 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     }
     if bool(options.requests) == (options.fix is not None):
         raise UsageError("check needs either a request file or --fix NAME, such as `fencinglab check --fix fenced`")
+    if options.fix and len(options.fix) > 1:
+        names = ", ".join(options.fix)
+        raise UsageError(f"--fix {names}: check takes one fix; `compare --matrix` sets several side by side")
     if options.requests:
         refuse(options, ("writes", "alert", "symmetry"), "--fix NAME; leave it out")
     else:
@@ -84,7 +89,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
         return _requests(options, bounds, failing, show)
     writes = 2 if options.writes is None else options.writes
     alert = "none" if options.alert is None else options.alert
-    model = search.model_of(fix.named(options.fix), bounds["workers"], writes, bounds["hazards"], alert)
+    model = search.model_of(fix.named(options.fix[0]), bounds["workers"], writes, bounds["hazards"], alert)
     answer = search.explore(
         model, symmetric=options.symmetry, most=bounds["most"], progress=lambda states: show(f"{states:,} states")
     )

@@ -44,6 +44,10 @@ def chosen(given: Iterable[str]) -> tuple[Hazard, ...]:
             raise UsageError(
                 f"--hazard {text}: how often it may happen is 1 to {MOST}; leave the hazard out to switch it off"
             )
+        if name in found:
+            raise UsageError(
+                f"--hazard {text}: `{name}` is named twice; name it once, as `{name}=2` where it may happen twice"
+            )
         found[name] = int(times or 1)
     return tuple(Hazard(name, found[name]) for name in HAZARDS if name in found)
 

@@ -41,6 +41,11 @@ def test_exit_codes(words, code, capsys):
         (["check", "--fix", "fenced", "--hazard", "crsh"], "--hazard crsh: `crsh` is no hazard (there are crash, "),
         (["check", "--fix", "fenced", "--hazard", "crash=0"], "--hazard crash=0: how often it may happen is 1 to 9"),
         (["check", "--fix", "fenced", "--hazard", "crash="], "--hazard crash=: how often it may happen is 1 to 9"),
+        (
+            ["check", "--fix", "fenced", "--hazard", "crash", "--hazard", "crash=2"],
+            "--hazard crash=2: `crash` is named twice",
+        ),
+        (["check", "--fix", "fenced", "--fix", "latest"], "--fix fenced, latest: check takes one fix; `compare"),
         (["check", "--fix", "fenced", "--alert", "x"], "--alert x: is none of none, before, after, with"),
         (["check", "--fix", "fenced", "--show", "x"], "--show x: is none of order"),
         (["check", "--fix", "fenced", "--fail-on", "x"], "--fail-on x: `x` is none of window, cost"),

@@ -75,7 +75,10 @@ class Team:
     @property
     def always(self) -> str:
         """What may happen without any hazard."""
-        return "pauses, delays, one late copy a worker, a lease that runs out at any moment; a refused worker stops"
+        more = any(hazard.name == "crash" for hazard in self.hazards)
+        once = "" if more else ", and no worker takes the lease twice (`--hazard crash` lifts that)"
+        always = "pauses, delays, one late copy a worker, a lease that runs out at any moment"
+        return f"{always}; a refused worker stops{once}"
 
     @property
     def calls(self) -> int:

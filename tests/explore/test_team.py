@@ -87,6 +87,7 @@ def test_it_is_told_in_lines_that_fit(as_text):
 
     assert text.startswith("Violated: with broken-token-as-text.json a stale write can be accepted, after 7 steps.\n")
     assert "No run breaks polling-stops: holds in all" in text
+    assert "no worker takes the lease twice (`--hazard crash` lifts that)" in " ".join(text.split())
     assert 'writtenToken nothing → "9"' in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= WIDTH
     assert json.loads(files.contents(as_text)["check.json"])["invariants"][1]["counterexample"]["steps"]

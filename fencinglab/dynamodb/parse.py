@@ -14,7 +14,7 @@ from typing import Any
 
 from fencinglab.dynamodb import expression
 from fencinglab.dynamodb.placeholders import BOUND, names_in, typed
-from fencinglab.dynamodb.requests import ACTIONS, FILE, READ, Claims, Item, Operation, Requests, Use, entries
+from fencinglab.dynamodb.requests import ACTIONS, COLUMNS, FILE, READ, Claims, Item, Operation, Requests, Use, entries
 from fencinglab.errors import InputError, nearest
 from fencinglab.history import KINDS
 
@@ -41,6 +41,7 @@ def read(text: str, name: str) -> dict[str, Any]:
     _only(name, "the file", raw, FILE)
     for part in ("map", "given", "operations"):
         _object(raw.get(part, {}), name, f"`{part}`")
+    _only(name, "`map`", raw.get("map", {}), COLUMNS)
     for part in ("program", "creates", "terminal"):
         if not isinstance(raw.get(part, []), list) or not all(isinstance(one, str) for one in raw.get(part, [])):
             raise InputError(f"{name}: `{part}` is a list of texts ({FILE[part]})")

@@ -33,6 +33,10 @@ ACTIONS = {
     "update-item": "update_item", "put-item": "put_item", "delete-item": "delete_item", "get-item": "get_item",
     "transact-write-items": "transact_write_items",
 }  # fmt: skip
+COLUMNS = (  # that `map` may name
+    "token", "holder", "expires_at", "status", "terminal_version", "version", "value", "written_token", "writer",
+    "operation", "next_poll", "alert", "ttl",
+)  # fmt: skip
 READ = "read"  # the kind of an operation that changes nothing
 
 Item = dict[str, Any]  # as DynamoDB writes it: {"fencingToken": {"N": "42"}}

@@ -103,6 +103,7 @@ FINISH, ACQUIRE = "operations/finish/update-item", "operations/acquire/update-it
         ("claims", {"hold": []}, "`claims` has no `hold`"),
         ("claims", {"holds": "order"}, "`claims`: `holds` is a list"),
         ("map", [], "`map` must be a JSON object, not list"),
+        ("map/tokn", "fencingToken", "`map` has no `tokn` .nearest: `token`; allowed: token, holder"),
         ("operations/fi nish", {"get-item": {"TableName": "jobs", "Key": KEY}}, "`fi nish`: a name is letters"),
     ],
 )  # fmt: skip

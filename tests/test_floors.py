@@ -54,8 +54,8 @@ FLOORS = (
     ],
     [
         (
-            "report.report", "report.screen", "report.page", "report.examine", "report.notebook", "report.files",
-            "report.drilled", "report", "check.check", "check.told", "check.keep", "check.page",
+            "report.undecided", "report.report", "report.screen", "report.page", "report.examine", "report.notebook",
+            "report.files", "report.drilled", "report", "check.check", "check.told", "check.keep", "check.page",
             "check.files", "check", "compare.cells",
             "compare.advise", "compare.adoption", "compare.team", "compare.matrix", "compare.page", "compare.review",
             "compare.told", "compare",

@@ -9,7 +9,7 @@ class Field(NamedTuple):
     """What a history column needs so that a rule can decide: from a stream, and from a log line."""
 
     stream: str
-    line: str
+    line: str  # a field's name, or a sentence
 
 
 # The one documented log record, and what to store in the item, per column that a rule may lack.
@@ -34,10 +34,19 @@ TO_RECORD = {
     "order_key": Field("keep `dynamodb.SequenceNumber` of each record as text", "sequence"),
     "operation": Field("store the id of each operation: `SET operationId = :operation`", "operationId"),
     "alert": Field("store the alert's id: `SET alertId = :alert`", "alertId"),
+    "decision": Field(
+        "log in the workers what came of each write",
+        "log what the receiver decided as `decision`, after a lost reply by reading the item back, or map it: "
+        "--map decision=FIELD",
+    ),
+    "identity": Field(
+        "let each grant raise a number, `ADD fencingToken :one`, and store it in every write: identities order nothing",
+        "let each grant raise a number and log that as `fencingToken`: identities order nothing",
+    ),
     "outcome": Field("a stream holds no refusals: log them in the worker", "decision"),
     "reason": Field("a stream holds no refusals: log them in the worker", "reason"),
     "before_image": Field("choose NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
-    "after_image": Field("choose NEW_IMAGE or NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
+    "after_image": Field("choose NEW_AND_OLD_IMAGES for the stream", "(a log line has no image)"),
     "at": Field("keep `ApproximateCreationDateTime`", "time"),
     "lease": Field("map the key whose grants issue the token: `--map lease=…`", "lease"),
     "fell": Field("name fields that may only rise: `--rising attempt,terminalVersion`", "(declare --rising)"),
@@ -57,7 +66,7 @@ RECORD = (
     ("storedToken", "of a refusal: the token in the item that came back (ALL_OLD)"),
     ("storedOwner", "of a refusal: the owner in that item"),
     ("status", "of an accepted write: the status afterwards"),
-    ("version", "of an accepted write: the item's version, which is its place in the order"),
+    ("version", "of an accepted write: the item's version, which is its place in the order: `--map order_key=version`"),
 )
 SNIPPETS = {
     "python": """log.info(json.dumps({"time": now(), "resource": f"request-status/{request_id}", "action": "finish",

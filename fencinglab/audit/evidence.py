@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fencinglab.audit.advice import PROCESSES, TO_RECORD
 from fencinglab.audit.audit import Audit, Result, filled
@@ -133,7 +133,7 @@ def _rows(con: duckdb.DuckDBPyConnection, test: str, rule: Rule | None, limit: i
                     else nullif(grants.after_holder, '')
                 end, "at" := grants."at")) as first
             from shown join (
-                select rowid, *, case  -- a grant gave what is held after it; a write presented its own, whatever is held
+                select rowid, *, case  -- a grant gave what is held then; a write presented its own, whatever is held
                     when kind = 'grant' or token is null then coalesce(after_token, token) else token end as newer
                 from history where decision = 'accepted'
             ) as grants
@@ -271,6 +271,14 @@ def statuses(con: duckdb.DuckDBPyConnection, limit: int = 20) -> list[dict[str, 
     return [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
 
 
+def seen_statuses(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """Every status that a row found or left, the most frequent first."""
+    found = con.execute("""select status from (
+            select after_status as status from history union all select before_status from history)
+        where status <> '' group by status order by count(*) desc, status""").fetchall()
+    return [status for (status,) in found]
+
+
 def counts(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """How many rows are failed acquires (contention), unrelated changes, grants, takeovers, and accepted writes."""
     relation = con.sql(f"""select
@@ -292,6 +300,20 @@ def processes(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
     return dict(zip(PROCESSES, seen, strict=True))
 
 
+class Gaps(NamedTuple):
+    """What may leave order rules open though every column has values."""
+
+    counting_renewals: int  # resources, see renewal_counters
+    granted_elsewhere: int  # resources, see granted_elsewhere
+    unanswered: int  # writes with an older token whose decision is not known
+    decided: int  # mutations whose decision is known
+
+
+def gaps(con: duckdb.DuckDBPyConnection, audit: Audit) -> Gaps:
+    """The gaps of the tables `history` and `verdicts`."""
+    return Gaps(renewal_counters(con, audit), granted_elsewhere(con, audit), *unanswered(con))
+
+
 def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
     """How many resources have a token that order rules left open although it is known, in order and was accepted.
 
@@ -301,7 +323,8 @@ def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
         return 0
     [(count,)] = con.execute("""select count(distinct history.resource)
         from history join verdicts on verdicts.row_id = history.rowid
-        where token_went_back = -1 and decision = 'accepted' and fenced and token is not null and order_key is not null""").fetchall()
+        where token_went_back = -1 and decision = 'accepted' and fenced and token is not null
+            and order_key is not null""").fetchall()
     return int(count)
 
 
@@ -309,7 +332,8 @@ def unanswered(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
     """How many writes with an older token have no known decision, and how many mutations have one."""
     older = " or ".join(f"{name} = -1" for name in STALE)
     [(open_, known)] = con.execute(f"""select
-            count(*) filter (decision = 'unknown' and token is not null and ({older})), count(*) filter (decision <> 'unknown')
+            count(*) filter (decision = 'unknown' and token is not null and ({older})),
+            count(*) filter (decision <> 'unknown')
         from history join verdicts on verdicts.row_id = history.rowid""").fetchall()
     return int(open_), int(known)
 
@@ -318,11 +342,11 @@ def granted_elsewhere(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
     """How many resources show no grant of the tokens that they were written with, where that leaves the audit open.
 
     Their lease is another item: the two have no common order, so that no takeover can be seen from the resource. It
-    was taken over where two tokens were presented; one token alone leaves open only whether anything was put to the test.
+    was taken over where two tokens were presented; one alone leaves open only whether anything was put to the test.
     """
     [(count, grants)] = con.execute(f"""select
-            count(*) filter (not shown and least > 0 and (least < greatest or {audit.exercised} = 0)), sum(grants) from (
-        select count(*) filter (kind = 'grant') as grants,
+            count(*) filter (not shown and least > 0 and (least < greatest or {audit.exercised} = 0)), sum(grants)
+        from (select count(*) filter (kind = 'grant') as grants,
             bool_or(kind = 'grant' or coalesce(before_holder <> '', false) or current_token is not null) as shown,
             min(token) filter (kind <> 'grant' and token > 0) as least,
             max(token) filter (kind <> 'grant' and token > 0) as greatest

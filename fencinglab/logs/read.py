@@ -60,6 +60,7 @@ class Log(NamedTuple):
     never: frozenset[str]  # history columns that none of these formats can show
     notes: tuple[str, ...]
     quotes: tuple[str, ...]  # notes that quote the log: a redacted report has none of them
+    identities: tuple[str, ...]  # fields of tokens that hold identities, no numbers
     matched: int  # log lines that were joined to a stream record
     paths: tuple[File, ...]  # `files` and the copies that were read in their stead
 
@@ -74,6 +75,7 @@ class _Part(NamedTuple):
     mapping: MappingSpec
     copies: tuple[File, ...] = ()  # of files that could only be read from a copy
     quotes: tuple[str, ...] = ()
+    identities: tuple[str, ...] = ()
 
 
 def read(
@@ -159,6 +161,7 @@ def read(
         never=frozenset.intersection(*(part.never for part in parts.values())),
         notes=tuple(notes),
         quotes=tuple(quote for part in parts.values() for quote in part.quotes),
+        identities=tuple(name for part in parts.values() for name in part.identities),
         matched=matched,
         paths=(*taken.files, *(copy for part in parts.values() for copy in part.copies)),
     )
@@ -219,14 +222,17 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
     shown = sample.look(con, by_line, documents, work)
     seen["dynamodb-stream"] = tuple(shown.attributes)
     mapping = resolve(_fields_of(spec, shown.attributes, "stream", several), shown.attributes, "stream")
-    notes = []
+    notes, identities = list[str](), list[str]()
     if not any(mapping.get(k) for k in ("token", "written_token", "holder", "expires_at", "version")):
         if shown.views != {"KEYS_ONLY"}:
             raise _no_lease(seen["dynamodb-stream"], files)
         notes.append("the stream is KEYS_ONLY: it shows that items changed, not how; choose NEW_AND_OLD_IMAGES")
+    if shown.views == {"OLD_IMAGE"}:
+        notes.append("the stream is OLD_IMAGE: it shows what writes found, not their effect; choose NEW_AND_OLD_IMAGES")
     for role in ("token", "written_token"):
         if (name := mapping.get(role)) and sample.identity_tokens(con, shown, name):
             notes.append(f"`{name}` holds identities, not numbers: they protect identity, not order")
+            identities.append(name)
             mapping = replace(mapping, fields={k: v for k, v in mapping.fields.items() if k != role})
     if (version := mapping.get("version")) and (stored := mapping.get("written_token")):
         notes.append(
@@ -237,7 +243,9 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
     aside += _set_aside_records(con, [*all_files, *copies])
     [(records,)] = con.execute("select count(*) from stream").fetchall()
     never = streams.NEVER.union(*(streams.NEVER_IN[view] for view in shown.views if len(shown.views) == 1))
-    return _Part("stream", records, tuple(aside), never, tuple(notes), 0, mapping, tuple(copies))
+    return _Part(
+        "stream", records, tuple(aside), never, tuple(notes), 0, mapping, tuple(copies), identities=tuple(identities)
+    )
 
 
 def _set_aside_records(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[SetAside]:
@@ -281,7 +289,7 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
     part = reader.read(con, files, mapping, key)
     return _Part(
         part.table, part.records, tuple(part.set_aside), part.never, part.notes, part.filtered, mapping,
-        quotes=part.quotes,
+        quotes=part.quotes, identities=(mapping.fields["token"],) if part.identity else (),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from fencinglab.audit import audit, evidence
 from fencinglab.audit.rules import BY_NAME, CLASSES
 from fencinglab.errors import UsageError, nearest
 from fencinglab.history import EXPIRY_UNITS, REASONS
+from fencinglab.inert import inert
 from fencinglab.logs import mapping, read, unwrap
 from fencinglab.report import report
 
@@ -80,6 +81,7 @@ def examine(
             progress(f"judging {log.entries.audited:,} records")
             spec, declared = request.mapping, request.declared
             audit.judge_all(con, skew=spec.skew, retention=spec.retention, skip=declared.skip)
+            _refuse_case(con, log)
             judged = audit.assess(con, declared, never=log.never, set_aside=log.entries.set_aside)
             progress("gathering the evidence")
             processes = evidence.processes(con)
@@ -92,6 +94,18 @@ def examine(
                 found = con.execute("select distinct resource from history order by resource").fetchall()
                 told = tuple(name for (name,) in found)
             yield Examination(con, log, judged, built, told)
+
+
+def _refuse_case(con: duckdb.DuckDBPyConnection, log: read.Log) -> None:
+    """Raise a UsageError where a status that is declared terminal differs only in case from one that rows have."""
+    declared = {status for spec in log.mappings.values() for status in spec.terminal or ()}
+    seen = evidence.seen_statuses(con)
+    for status in sorted(declared - {*seen}):
+        for other in seen:
+            if other not in declared and other.lower() == status.lower():
+                raise UsageError(
+                    f"--terminal {status}: no row has this status, and some have {inert(other, 60)}; say it as they do"
+                )
 
 
 def _redacted(con: duckdb.DuckDBPyConnection, log: read.Log, request: Request) -> tuple[read.Log, tuple[str, ...]]:
@@ -185,11 +199,16 @@ def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
             f"--order {order}: allowed is `lines` (the lines of each file are in the receiver's order); "
             "a field is mapped by --map order_key=FIELD"
         )
-    terminal, retention, skew = (options.get(name) for name in ("terminal", "retention", "skew"))
+    retention, skew = (options.get(name) for name in ("retention", "skew"))
+    terminal = _listed(options.get("terminal", ""))
+    if "none" in terminal and len(terminal) > 1:
+        raise UsageError(
+            f"--terminal {options['terminal']}: `none` says that no status is final; name statuses, or none"
+        )
     spec = replace(
         spec,
         fields={**spec.fields, **fields},
-        terminal=() if terminal == "none" else _listed(terminal) if terminal else spec.terminal,
+        terminal=() if terminal == ("none",) else terminal or spec.terminal,
         rising=_listed(options.get("rising", "")) or spec.rising,
         protect=_listed(options.get("protect", "")) or spec.protect,
         order=order or spec.order,

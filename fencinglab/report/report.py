@@ -18,6 +18,7 @@ from fencinglab.audit import advice, evidence, timelines
 from fencinglab.audit.audit import Audit, Result
 from fencinglab.audit.rules import CLASSES
 from fencinglab.logs import mapping, read
+from fencinglab.report import undecided
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,7 +42,7 @@ def build(
     """The report as plain data (JSON types, times as ISO text): the whole of what report.json documents."""
     found = evidence.findings(con, audit, SHOWN)
     affected = evidence.resources(con, audit)
-    counters, elsewhere = evidence.renewal_counters(con, audit), evidence.granted_elsewhere(con, audit)
+    gaps = evidence.gaps(con, audit)
     open_core = [r for r in audit.results if r.rule.core and r.status == "unknown" and r.undecided]
     open_rows = {r.rule.name: evidence.undecided(con, r.rule.name, SHOWN) for r in open_core}
     place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
@@ -51,7 +52,7 @@ def build(
         "schema": SCHEMA,
         "verdict": audit.verdict,
         "exit_code": audit.exit_code,
-        "headline": headline(audit, suspects, log, counters, elsewhere, options.get("skip", "")),
+        "headline": headline(audit, suspects, log, gaps, options.get("skip", "")),
         "first": first(audit, found),
         "reasons": [{"name": name, "sentence": text} for name, text in audit.reasons],
         "entries": log.entries._asdict(),
@@ -73,7 +74,7 @@ def build(
             }
             for r in audit.results
         ],
-        "to_record": to_record(audit),
+        "to_record": undecided.to_record(audit, log, gaps),
         "record": [{"field": name, "meaning": meaning} for name, meaning in advice.RECORD],
         "snippets": dict(advice.SNIPPETS),
         "brief": brief(audit, found, log),
@@ -91,12 +92,7 @@ def build(
             {"reason": reason, "count": count, "first": next(a.source for a in log.set_aside if a.reason == reason)}
             for reason, count in Counter(a.reason for a in log.set_aside).most_common(SHOWN)
         ],
-        "notes": [
-            *log.notes,
-            *log.quotes,
-            *([_counts_renewals(counters)] if counters else []),
-            *([_granted_elsewhere(elsewhere)] if elsewhere else []),
-        ],
+        "notes": [*log.notes, *log.quotes, *undecided.notes(gaps, log, evidence.seen_statuses(con))],
         "inputs": [
             {"name": f.name, "format": f.detected.format, "sha256": f.sha256, "size": f.size, "lines": f.lines}
             for f in log.files
@@ -146,9 +142,7 @@ def _replays(con: duckdb.DuckDBPyConnection, log: read.Log, affected: list[dict[
     ]  # fmt: skip
 
 
-def headline(
-    audit: Audit, suspects: list[dict[str, Any]], log: read.Log, counters: int, elsewhere: int, skipped: str
-) -> str:
+def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, gaps: evidence.Gaps, skipped: str) -> str:
     """The first line of every rendering: the verdict in words that a tired person understands, naming nobody."""
     if audit.verdict == "violated":
         worst, *others = _failing(audit)
@@ -156,7 +150,7 @@ def headline(
         return f"Violated: {worst.rule.title}, {_times(worst.broken)}{more}."
     if audit.verdict == "holds":
         return _holds(audit, [r.rule.name for r in audit.results if r.rule.core and r.rule.name in skipped.split(",")])
-    why = _why_open(audit, log, counters, elsewhere)
+    why = undecided.why(audit, log, gaps)
     if suspects:
         count = len(suspects)
         noun, was, these = ("resource", "was", "it") if count == 1 else ("resources", "were", "these")
@@ -197,37 +191,6 @@ def _failing(audit: Audit) -> list[Result]:
     )
 
 
-def _why_open(audit: Audit, log: read.Log, counters: int, elsewhere: int) -> str:
-    what = "the stream" if set(log.mappings) == {"dynamodb-stream"} else "the log"
-    missing = {column for r in audit.results if r.rule.core for need in r.missing for column in need.split("|")}
-    if "fenced" in missing or "token" in missing:
-        return f"{what} does not say which token a write carried"
-    if "order_key" in missing or audit.of("order_unknown").broken:
-        return f"{what} does not say in which order the receiver decided"
-    if "after_terminal" in missing:
-        return "which statuses are final is not declared (--terminal)"
-    if counters:
-        return "the token rises on renewals too, so it is a version and orders no owners"
-    if elsewhere:
-        return "the leases are granted in other items than those that they protect, and two items have no common order"
-    return audit.reasons[0][1] if audit.reasons else "nothing was decided"
-
-
-def _counts_renewals(count: int) -> str:
-    return (
-        f"in {count:,} {'resource' if count == 1 else 'resources'} the token rose under one holder before its lease "
-        "ran out: it counts renewals, so it is a version (--map version=…) and orders no owners"
-    )
-
-
-def _granted_elsewhere(count: int) -> str:
-    takes = "resource takes tokens that no grant in it" if count == 1 else "resources take tokens that no grant in them"
-    return (
-        f"{count:,} {takes} issued: for an order that both have, let the grant raise the token of the protected item "
-        "too, in the same transaction"
-    )
-
-
 def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
@@ -253,19 +216,6 @@ def words(options: Mapping[str, str]) -> list[str]:
         for one in value.split(";") if name == "map" else [value]:
             typed += [f"--{name.replace('_', '-')}", *([] if name in ALONE else [one])]
     return typed
-
-
-def to_record(audit: Audit) -> list[dict[str, str]]:
-    """[{column, rules, stream, line}] of what to record so that undecided core rules can be decided."""
-    wanted: dict[str, list[str]] = {}
-    for result in audit.results:
-        if result.rule.core and result.status in ("unknown", "not_visible"):
-            for need in result.missing:
-                wanted.setdefault(need.split("|")[0], []).append(result.rule.name)
-    return [
-        {"column": column, "rules": ", ".join(rules)} | advice.TO_RECORD[column]._asdict()
-        for column, rules in wanted.items()
-    ]
 
 
 def brief(audit: Audit, found: dict[str, list[dict[str, Any]]], log: read.Log) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from fencinglab.inert import inert
+from fencinglab.report.undecided import mapped_as
 
 _COUNTED = (
     ("grants", "grant"), ("takeovers", "takeover"), ("writes", "accepted write"), ("unrelated", "unrelated change"),
@@ -50,14 +51,14 @@ def _found(report: dict[str, Any]) -> list[str]:
 
 
 def _suspects(report: dict[str, Any]) -> list[str]:
-    if not report["suspects"]:
-        return []
-    lines = ["Changed hands and could not be decided, worst first:"]
+    lines = ["Changed hands and could not be decided, worst first:"] if report["suspects"] else []
     for row in report["suspects"][:5]:
         lines.append(
             f"    {inert(row['resource'], 60)}  {_many(row['holders'], 'holder')}, "
             f"{row['undecided']:,} writes left open, last seen {row['last_seen']}"
         )
+    if not lines and report["verdict"] != "inconclusive":
+        return []
     stream = "dynamodb-stream" in report["mapping"]
     lines += [f"To decide it: {item['stream'] if stream else _to_log(item)}" for item in report["to_record"]]
     return lines
@@ -68,7 +69,9 @@ def _many(count: int, noun: str) -> str:
 
 
 def _to_log(item: dict[str, Any]) -> str:
-    return f"log `{item['line']}` with every attempt, or map it: --map {item['column']}=FIELD"
+    if " " in item["line"]:
+        return str(item["line"])
+    return f"log `{item['line']}` with every attempt, or map it: --map {mapped_as(item['line'])}=FIELD"
 
 
 def _decision(report: dict[str, Any]) -> list[str]:

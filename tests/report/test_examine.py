@@ -82,7 +82,9 @@ PINNED: dict[str, tuple[int, str, dict[str, set[str]]]] = {
     "failed acquires in JSON lines": (0, HOLDS.format(23), LINES),
     "tokens are quoted in JSON lines": (0, HOLDS.format(23), LINES),
     "tokens are quoted in CSV": (0, HOLDS.format(23), LINES),
-    "tokens are UUIDs": (3, NO_PROOF.format("3 resources"), {
+    "tokens are UUIDs": (3, NO_PROOF.format("3 resources").replace(
+        "the stream does not say which token a write carried", "its tokens are identities (`fencingToken`), which order nothing"
+    ), {
         "not_visible": REFUSALS, "not_applicable": {"state_went_back"},
         "unknown": {"token_went_back", "stale_write_accepted", "token_shared", "holder_without_token", "unfenced_write",
                     "image_went_back", "token_restarted", "alert_twice", "tokens_as_text", "scopes_mixed"},
@@ -196,20 +198,156 @@ def test_the_documented_record_is_recognised(tmp_path):
     assert report["counts"]["grants"] == 2
 
 
+@pytest.mark.parametrize("order", [["--order", "lines"], ["--map", "order_key=version"]], ids=lambda words: words[1])
 @pytest.mark.parametrize(("fenced", "code"), [(True, 0), (False, 1)])
-def test_the_documented_record_answers_every_core_rule(tmp_path, fenced, code):
+def test_the_documented_record_answers_every_core_rule(tmp_path, fenced, code, order):
     """A log of these records is decided: no core rule stays open, a healthy one holds, a stale write is found."""
-    options = ["--terminal", "DONE", "--order", "lines"]
+    options = ["--terminal", "DONE", *order]
     report = report_of(tmp_path, {"log": documented(fenced)}, options)
 
     assert [r["name"] for r in report["rules"] if r["core"] and r["status"] in OPEN] == []
     assert report["exit_code"] == code
 
 
+def test_the_readme_documents_the_same_record():
+    """The table of README.md names the fields of the record, and the option by which its version is the order."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    table = text.partition("| field | meaning |")[2].partition("\n\n")[0]
+    names = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+
+    assert names == RECORD
+    assert "`--map order_key=version`" in table
+    assert "`--map order_key=version`" in dict(advice.RECORD)["version"]
+
+
 @pytest.mark.parametrize("language", advice.SNIPPETS)
 def test_the_snippets_write_the_documented_record(language):
     """Each snippet writes every field of the record, and the same names."""
     assert not [name for name in RECORD if name not in advice.SNIPPETS[language]]
+
+
+# --- what is open is called by its name, with what decides it
+
+
+def attempts(*changed: dict[str, Any], **more: Any) -> str:
+    """Two workers, a takeover and a late write as log lines; `...` takes a field away."""
+    said = ["acquire", "acquire", "write", "write", "finish"]
+    base = [
+        {"time": worlds.clock(worlds.BASE + n), "seq": n, "resource": "r", "action": action, "worker": worker, "token": token,
+         "decision": "accepted", "status": "DONE" if action == "finish" else "RUNNING"}
+        for n, (action, (worker, token)) in enumerate(zip(said, [("a", 1), ("b", 2), ("b", 2), ("a", 1), ("b", 2)], strict=True), 1)
+    ]  # fmt: skip
+    events = [one | more | dict(*changed[n : n + 1]) for n, one in enumerate(base)]
+    return worlds.lines({k: v for k, v in event.items() if v is not ...} for event in events)
+
+
+def view(name: str) -> str:
+    """The stream of a healthy log as another view shows it."""
+    return worlds.stream(worlds.view(worlds.jobs(), name))
+
+
+REFUSED = {"decision": "rejected", "reason": "newer_token"}
+DECISION = advice.TO_RECORD["decision"].line
+VIEW = "No proof either way: the stream does not show what a write left: its view must be NEW_AND_OLD_IMAGES."
+OPENED: dict[str, tuple[str, list[str], str, list[str]]] = {
+    "a lost reply": (
+        attempts({}, {}, {}, {"decision": "unknown"}), [],
+        "1 write with an older token has no known decision (log `decision`, or --map decision=FIELD)", [DECISION]),
+    "lost replies": (
+        attempts({}, {}, {}, {"decision": "unknown"}) + attempts({}, {}, {}, {"decision": "unknown"}, resource="s"), [],
+        "2 writes with an older token have no known decision (log `decision`, or --map decision=FIELD)", [DECISION]),
+    "before the result is known": (
+        attempts({"action": "acquired"}, {"action": "acquired"}, *[{"action": "writing result"}] * 3, decision=...), [],
+        "1 write with an older token has no known decision (log `decision`, or --map decision=FIELD)", [DECISION]),
+    "no decision at all": (
+        attempts(decision=...), [], "the log does not say what the receiver decided (--map decision=FIELD)", [DECISION]),
+    "identities": (
+        attempts({"token": "x"}, {"token": "y"}, {"token": "y"}, {"token": "x"}, {"token": "y"}), [],
+        "its tokens are identities (`token`), which order nothing", [advice.TO_RECORD["identity"].line]),
+    "a version and no order": (
+        attempts(*({"version": n} for n in range(1, 6)), seq=...), [],
+        "the log does not say in which order the receiver decided",
+        ["if every accepted mutation raises `version`, it is the order: --map order_key=version; "
+         "else log `sequence` with every attempt, or map it: --map order_key=FIELD", "storedOwner"]),
+    "no order": (attempts(seq=...), [], "the log does not say in which order the receiver decided", ["sequence", "storedOwner"]),
+    "no status": (attempts({}, {}, {}, REFUSED, status=...), [], "the log does not say which status a write left", ["status"]),
+    "an undeclared status": (
+        attempts({}, {}, {}, REFUSED), ["--map", "order_key=seq"], "which statuses are final is not declared (--terminal)",
+        [advice.TO_RECORD["after_terminal"].stream]),
+    "OLD_IMAGE": (view("OLD_IMAGE"), [], VIEW, ["(a log line has no image)"]),
+    "KEYS_ONLY": (view("KEYS_ONLY"), [], VIEW, ["(a log line has no image)"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_what_is_open_is_called_by_its_name(tmp_path, name):
+    """The headline gives the reason that is true, and each thing that would decide it is named once."""
+    log, options, reason, lines = OPENED[name]
+    terminal = [] if name == "an undeclared status" else ["--terminal", "DONE"]
+    report = report_of(tmp_path, {"log": log}, [*terminal, *options])
+
+    assert (report["verdict"], report["exit_code"]) == ("inconclusive", 3)
+    assert reason in report["headline"]
+    assert [item["line"] for item in report["to_record"]] == lines
+    assert "rises on renewals" not in json.dumps([report["headline"], report["notes"]])
+
+
+def test_leases_in_another_item_are_named(tmp_path):
+    """Where the takeover is in another item, headline, note and advice say so, whatever else the log holds."""
+    lock = worlds.Table("locks", "lockId", 1)
+    a, b = (worlds.Worker(lock, name, stores=()) for name in "ab")
+    worlds.enqueue(lock, "lock")
+    a.acquire("lock")
+    lock.now += 90
+    b.acquire("lock")
+    jobs = worlds.Table("tasks", "taskId", 2)
+    for version, (owner, token) in enumerate([("a", 1), ("a", 1), ("b", 2)], 1):
+        jobs.put(
+            {"taskId": "task-1", "writtenToken": token, "writtenBy": owner, "version": version, "lease": "locks/lock"}
+        )
+    log = worlds.stream([*lock.records, *jobs.records, *worlds.jobs()])
+    report = report_of(tmp_path, {"log": log}, ["--terminal", "DONE,FAILED"])
+
+    assert "the leases are granted in other items than those that they protect" in report["headline"]
+    assert [note for note in report["notes"] if "1 resource takes tokens that no grant in it issued" in note]
+    assert advice.TO_RECORD["current_token"].stream in [item["stream"] for item in report["to_record"]]
+
+
+# --- what --terminal names and no row has
+
+
+@pytest.mark.parametrize("terminal", ["done", "FAILED,Done"])
+def test_a_status_in_another_case_is_refused(tmp_path, terminal):
+    """A status that differs only in case from one that is seen is a slip; both are named."""
+    with pytest.raises(
+        UsageError, match="--terminal [dD]one: no row has this status, and some have DONE; say it as they do"
+    ):
+        report_of(tmp_path, {"log": attempts()}, ["--terminal", terminal])
+    assert report_of(tmp_path, {"log": attempts()}, ["--terminal", "DONE,done"])["verdict"] == "violated"
+
+
+def test_a_status_that_no_row_has_is_noted(tmp_path):
+    """Another status that no row has is named with those that are seen; redacted, these are numbers."""
+    log = {"log": attempts()}
+    note = "of the statuses that --terminal names no row is known to have `FAILED`, `LOST`; seen are "
+
+    assert note + "RUNNING, DONE" in report_of(tmp_path, log, ["--terminal", "DONE,FAILED,LOST"])["notes"]
+    assert (
+        note + "status-1, DONE"
+        in report_of(tmp_path, log, ["--terminal", "DONE,FAILED,LOST", "--redact", "1"])["notes"]
+    )
+    assert not [n for n in report_of(tmp_path, log, ["--terminal", "DONE"])["notes"] if "--terminal" in n]
+    silent = report_of(tmp_path, {"log": attempts(status=...)}, ["--terminal", "DONE"])["notes"]
+    assert "of the statuses that --terminal names no row is known to have `DONE`; none is seen" in silent
+
+
+def test_none_stands_alone():
+    """`none` beside a status is refused."""
+    with pytest.raises(
+        UsageError, match="--terminal none,DONE: `none` says that no status is final; name statuses, or none"
+    ):
+        request_of(["log"], {"terminal": "none,DONE"})
+    assert request_of(["log"], {"terminal": " none "}).declared.no_terminal
 
 
 # --- what the words mean

@@ -111,6 +111,26 @@ def test_suspects_are_listed_worst_first(reports):
     assert "To decide it: store the token that each write presented: `SET writtenToken = :token`\n" in text
 
 
+def test_what_would_decide_it_is_named_without_suspects(tmp_path):
+    """An open audit says what to record also where nothing changed hands; a column is named as --map takes it."""
+    line = {"seq": 1, "resource": "r", "event": "lease", "worker": "a", "token": 1}
+    (tmp_path / "log").write_text(worlds.lines([line, line | {"seq": 2, "event": "finish"}]), encoding="utf-8")
+    (tmp_path / "other").write_text(
+        worlds.lines([line | {"event": "acquired"}, line | {"seq": 2, "event": "written"}]), encoding="utf-8"
+    )
+    silent, other = (
+        screen.screen(audit_logs([str(tmp_path / name)], terminal="DONE")).splitlines() for name in ("log", "other")
+    )
+
+    assert [text for text in silent if text.startswith("To decide it: ")] == [
+        "To decide it: log what the receiver decided as `decision`, after a lost reply by reading the item back, "
+        "or map it: --map decision=FIELD"
+    ]
+    assert [text for text in other if text.startswith("To decide it: ")] == [
+        "To decide it: log `status` with every attempt, or map it: --map status=FIELD"
+    ]
+
+
 def test_final_statuses_are_proposed(tmp_path):
     """Statuses that were entered and seldom left are proposed as an option to paste; nothing is guessed silently."""
     path = tmp_path / "log.jsonl"

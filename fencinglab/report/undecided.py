@@ -1,0 +1,127 @@
+"""Why an audit is open, in words, and what to record or to say so that the next one is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fencinglab.audit import advice
+from fencinglab.audit.audit import Audit
+from fencinglab.audit.evidence import Gaps
+from fencinglab.logs import read
+from fencinglab.logs.mapping import FIELDS, plain
+
+_TOKENS = ("token", "fenced", "before_token", "after_token")
+
+
+def why(audit: Audit, log: read.Log, gaps: Gaps) -> str:
+    """The first reason for which core rules stay open, as a clause that names nobody."""
+    what = "the stream" if set(log.mappings) == {"dynamodb-stream"} else "the log"
+    missing = {column for r in audit.results if r.rule.core for need in r.missing for column in need.split("|")}
+    if _no_image(log):
+        return "the stream does not show what a write left: its view must be NEW_AND_OLD_IMAGES"
+    if not gaps.decided:
+        return f"{what} does not say what the receiver decided (--map decision=FIELD)"
+    if log.identities and missing & {*_TOKENS}:
+        return f"its tokens are identities (`{log.identities[0]}`), which order nothing"
+    if "fenced" in missing or "token" in missing:
+        return f"{what} does not say which token a write carried"
+    if "order_key" in missing or audit.of("order_unknown").broken:
+        return f"{what} does not say in which order the receiver decided"
+    if "after_terminal" in missing:
+        if _terminal_declared(log):
+            return f"{what} does not say which status a write left"
+        return "which statuses are final is not declared (--terminal)"
+    if gaps.counting_renewals:
+        return "the token rises on renewals too, so it is a version and orders no owners"
+    if gaps.granted_elsewhere:
+        return "the leases are granted in other items than those that they protect, and two items have no common order"
+    if gaps.unanswered:
+        writes = (
+            "1 write with an older token has"
+            if gaps.unanswered == 1
+            else f"{gaps.unanswered:,} writes with an older token have"
+        )
+        return f"{writes} no known decision (log `decision`, or --map decision=FIELD)"
+    return audit.reasons[0][1] if audit.reasons else "nothing was decided"
+
+
+def notes(gaps: Gaps, log: read.Log, statuses: Sequence[str]) -> Iterator[str]:
+    """What of it a reader of any report should know; `statuses` are those that rows have."""
+    declared = dict.fromkeys(status for spec in log.mappings.values() for status in spec.terminal or ())
+    if unseen := [f"`{status}`" for status in declared if status not in statuses]:
+        seen = f"seen are {', '.join(statuses[:8])}{', …' if len(statuses) > 8 else ''}" if statuses else "none is seen"
+        yield f"of the statuses that --terminal names no row is known to have {', '.join(unseen)}; {seen}"
+    if count := gaps.counting_renewals:
+        yield (
+            f"in {count:,} {'resource' if count == 1 else 'resources'} the token rose under one holder before its "
+            "lease ran out: it counts renewals, so it is a version (--map version=…) and orders no owners"
+        )
+    if count := gaps.granted_elsewhere:
+        takes = (
+            "resource takes tokens that no grant in it" if count == 1 else "resources take tokens that no grant in them"
+        )
+        yield (
+            f"{count:,} {takes} issued: for an order that both have, let the grant raise the token of the protected "
+            "item too, in the same transaction"
+        )
+
+
+def to_record(audit: Audit, log: read.Log, gaps: Gaps) -> list[dict[str, str]]:
+    """[{column, rules, stream, line}] of what to record so that undecided core rules can be decided.
+
+    `stream` is a sentence; `line` the field to log, or a sentence where another thing is to be said.
+    """
+    wanted: dict[str, list[str]] = {}
+    for result in audit.results:
+        if result.rule.core and result.status in ("unknown", "not_visible"):
+            names = [need.split("|")[0] for need in result.missing]
+            if gaps.unanswered or not gaps.decided:
+                names = ["decision", *(names if gaps.decided else ())]
+            elif gaps.granted_elsewhere and not names:
+                names = ["current_token"]
+            if _no_image(log):
+                names = ["after_image"]
+            for name in names:
+                wanted.setdefault("identity" if log.identities and name in _TOKENS else name, []).append(
+                    result.rule.name
+                )
+    found = {}
+    for column, rules in wanted.items():
+        stream, line = _advice(column, log)
+        if (stream, line) not in found:
+            found[stream, line] = {
+                "column": column,
+                "rules": ", ".join(dict.fromkeys(rules)),
+                "stream": stream,
+                "line": line,
+            }
+    return [*found.values()]
+
+
+def mapped_as(field: str) -> str | None:
+    """The column to which a log's field of this name belongs, as `--map` calls it."""
+    return next(
+        (c for c, f in FIELDS.items() if f.line and plain(field) in {plain(n) for ns in f.known for n in ns}), None
+    )
+
+
+def _advice(column: str, log: read.Log) -> advice.Field:
+    said = advice.TO_RECORD[column]
+    versions = {spec.get("version") for spec in log.mappings.values() if not spec.get("order_key")} - {None}
+    if column == "order_key" and versions:
+        version = min(filter(None, versions))
+        return said._replace(line=(
+            f"if every accepted mutation raises `{version}`, it is the order: --map order_key={version}; "
+            f"else log `{said.line}` with every attempt, or map it: --map order_key=FIELD"
+        ))  # fmt: skip
+    if column.endswith("_terminal") and not _terminal_declared(log):
+        return said._replace(line=said.stream)
+    return said
+
+
+def _no_image(log: read.Log) -> bool:
+    return set(log.mappings) == {"dynamodb-stream"} and "after_image" in log.never
+
+
+def _terminal_declared(log: read.Log) -> bool:
+    return all(spec.terminal is not None for spec in log.mappings.values())

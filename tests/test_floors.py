@@ -28,8 +28,8 @@ FLOORS = (
             "dynamodb.status", "dynamodb.poller", "dynamodb",
         ),
         (
-            "logs.mapping", "logs.values", "logs.words", "logs.decode", "logs.clean", "logs.detect", "logs.inputs",
-            "logs.unwrap", "logs.sample", "logs.images", "logs.streams", "logs.carry", "logs.cells", "logs.mutations",
+            "logs.mapping", "logs.values", "logs.decode", "logs.clean", "logs.detect", "logs.inputs", "logs.unwrap",
+            "logs.words", "logs.sample", "logs.images", "logs.streams", "logs.carry", "logs.cells", "logs.mutations",
             "logs.lines", "logs.tables", "logs.merge", "logs.read", "logs",
         ),
     ],

@@ -53,9 +53,8 @@ def example() -> str:
 
 def of_two(found: Beside) -> dict[str, str]:
     """The files of two request files side by side: both answers in check.json, and the run that tells them apart."""
-    whole: dict[str, Any] = {"schema": told.SCHEMA, "files": [], "apart": None}
-    for answer in found.answers:
-        whole["files"].append(data(answer, _broken(answer)))
+    answers = [data(answer, _broken(answer)) for answer in found.answers]
+    whole: dict[str, Any] = {"schema": told.SCHEMA, "files": answers, "apart": None}
     files = {}
     if found.apart.first:
         run = telling.of_requests(found.answers[0].model, found.apart.first, "apart", told.APART)

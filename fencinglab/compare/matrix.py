@@ -20,22 +20,18 @@ INCIDENT_COLUMNS = ("incident", "title", "fix", "result", "judged", "because")
 _RESULTS = {"prevents": "●", "puts off": "◐", "does not prevent": "✕", "idle": "–"}
 
 
-def screen(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row] = ()) -> str:
+def screen(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row]) -> str:
     """What `fencinglab compare --matrix` prints. `searched` says within which bounds the cells were computed."""
     shown = [name for name in INVARIANTS if any(c.invariant == name and c.status != "not_applicable" for c in cells)]
     wide, widths = max(len(cell.fix) for cell in cells), {name: max(len(name), 4) for name in shown}
-    lines = [*wrapped("", f"Fixes and invariants; {searched}.")]
-    lines += [
-        *wrapped("", "● holds in every order of events · a number: the steps of the shortest run that breaks it"),
-        "",
-    ]
-    lines.append(f"{'':<{wide}}  " + "  ".join(f"{name:>{widths[name]}}" for name in shown) + f"  {'states':>9}")
+    lines = wrapped("", f"Fixes and invariants; {searched}.")
+    lines += wrapped("", "● holds in every order of events · a number: the steps of the shortest run that breaks it")
+    lines += ["", f"{'':<{wide}}  " + "  ".join(f"{name:>{widths[name]}}" for name in shown) + f"  {'states':>9}"]
     lines.append(f"{'':<{wide}}  " + "  ".join(f"{INVARIANTS[name].group:>{widths[name]}}" for name in shown))
     for fix, row in _by_fix(cells).items():
         told = "  ".join(f"{mark(row[name].status, row[name].length):>{widths[name]}}" for name in shown)
         lines.append(f"{fix:<{wide}}  {told}  {row[shown[0]].states:>9,}")
-    if incidents:
-        lines += ["", *_incidents(incidents)]
+    lines += ["", *_incidents(incidents)]
     lines += ["", *wrapped("", "`fencinglab check --fix NAME` shows the shortest runs under one of them.")]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -62,7 +58,7 @@ def _incidents(rows: Sequence[incident.Row]) -> Iterator[str]:
         yield f"{fix:<{wide}}  " + " ".join(f"{_RESULTS[r]:>2}" for r in of) + f"  {of.count('prevents'):>2}"
 
 
-def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row] = ()) -> dict[str, Any]:
+def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row]) -> dict[str, Any]:
     """The files of a matrix by name: matrix.csv and its chart, incidents.csv, and both tables as matrix.json."""
     made = [cell._asdict() for cell in cells]
     tried = [{name: getattr(row, name) for name in INCIDENT_COLUMNS} for row in incidents]
@@ -73,10 +69,7 @@ def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.
         "cells": made,
         "incidents": tried,
     }
-    files: dict[str, Any] = {
-        "matrix.csv": table(COLUMNS, made),
-        "matrix.json": document(whole),
-    }
+    files: dict[str, Any] = {"matrix.csv": table(COLUMNS, made), "matrix.json": document(whole)}
     if drawn := charts.matrix(made, searched):
         files |= charts.files(drawn, "matrix")
-    return files | ({"incidents.csv": table(INCIDENT_COLUMNS, tried)} if incidents else {})
+    return files | {"incidents.csv": table(INCIDENT_COLUMNS, tried)}

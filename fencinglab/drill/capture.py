@@ -34,11 +34,8 @@ def stream(streams: Any, tables: Iterable[str], touched: Touched, aws: bool) -> 
                 arn = listed["StreamArn"]
                 shards = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
                 read = [one for shard in shards for one in _records(streams, arn, shard["ShardId"])]
-                mine = [one for one in read if (table, frozen(one["dynamodb"]["Keys"])) in touched]
-                found += [
-                    _shaped(one, arn if aws else re.sub(r":\d*:table/", f":{EXAMPLE_ACCOUNT}:table/", arn))
-                    for one in mine
-                ]
+                shown = arn if aws else re.sub(r":\d*:table/", f":{EXAMPLE_ACCOUNT}:table/", arn)
+                found += [_shaped(one, shown) for one in read if (table, frozen(one["dynamodb"]["Keys"])) in touched]
     except (BotoCoreError, ClientError, KeyError):
         return None
     return found or None

@@ -122,8 +122,10 @@ def choose(file: Requests, names: Sequence[str]) -> tuple[list[Scenario], list[t
             why = "not named"
         elif not names and scenario.named:
             why = f"shows {', '.join(scenario.shows)} on any receiver: name it to play it"
-        chosen += [] if why else [scenario]
-        left_out += [(name, why)] if why else []
+        if why:
+            left_out.append((name, why))
+        else:
+            chosen.append(scenario)
     if not chosen:
         raise InputError(f"{file.name}: none of the scenarios can be played with it")
     return chosen, left_out

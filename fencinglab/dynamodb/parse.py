@@ -7,7 +7,8 @@ AWS CLI checks it. `refused` asks a mock of its own about the rest, such as rese
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -18,6 +19,8 @@ from fencinglab.dynamodb.requests import ACTIONS, COLUMNS, FILE, READ, Claims, I
 from fencinglab.errors import InputError, nearest
 from fencinglab.history import KINDS
 
+_LONGEST_LEASE = 10**9  # seconds
+_NUMBER = re.compile(r"[+-]?(?=(?:[^0-9]*[0-9]){1,38}[^0-9]*$)([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")
 _EXPRESSIONS = ("UpdateExpression", "ConditionExpression", "ProjectionExpression")
 NO_ACQUIRE = (
     "no operation is of the kind grant, by which a worker acquires; add it, or let `check --rest request-status` "
@@ -62,6 +65,13 @@ def made(raw: dict[str, Any], name: str) -> Requests:
     given = raw.get("given", {})
     for clash in given.keys() & {*BOUND}:
         raise InputError(f"{name}: `given` has `{clash}`, which a run binds by itself; choose another name")
+    lease = given.get("lease", 1)
+    if not isinstance(lease, int) or isinstance(lease, bool) or not 0 < lease <= _LONGEST_LEASE:
+        said = json.dumps(lease, default=str)
+        raise InputError(f"{name}: `given` has lease {said}; it is a length in whole seconds, 1 to {_LONGEST_LEASE:,}")
+    for column, attribute in raw["map"].items():
+        if not isinstance(attribute, str) or not attribute:
+            raise InputError(f"{name}: `map` has {column} {attribute!r}; it is the name of an attribute")
     operations = {operation: _operation(operation, one, tables, name) for operation, one in raw["operations"].items()}
     creates = _named_operations(raw.get("creates", []), "creates", operations, name)
     program = _program(raw["program"], operations, creates, name)
@@ -98,8 +108,11 @@ def _start(raw: Any, tables: tuple[dict[str, Any], ...], name: str) -> tuple[str
     if len(tables) > 1 and not whole:
         raise InputError(f"{name}: an item of `start` does not say its table; write {{TableName, Item}}")
     table, item = (one["TableName"], one["Item"]) if whole else (tables[0]["TableName"], one)
-    _key_attributes(table, tables, name, "`start`", item)
-    return table, {attribute: typed(value) for attribute, value in item.items()}
+    made = {attribute: typed(value) for attribute, value in item.items()}
+    if fault := _shape("PutItem", {"TableName": table, "Item": made}):
+        raise InputError(f"{name}: `start`: {fault}")
+    _key_attributes(table, tables, name, "`start`", made)
+    return table, made
 
 
 def _operation(operation: str, one: dict[str, Any], tables: tuple[dict[str, Any], ...], name: str) -> Operation:
@@ -218,8 +231,21 @@ def _shape(method: str, given: Mapping[str, Any]) -> str:
     """What botocore, as the AWS CLI does, finds wrong with the names and types of a request; empty where nothing."""
     from botocore.validate import ParamValidator
 
-    report = ParamValidator().validate(_stood_in(given), _service().operation_model(method).input_shape)
-    return report.generate_report().splitlines()[0] if report.has_errors() else ""
+    stood_in = _stood_in(given)
+    report = ParamValidator().validate(stood_in, _service().operation_model(method).input_shape)
+    return report.generate_report().splitlines()[0] if report.has_errors() else next(_no_numbers(stood_in), "")
+
+
+def _no_numbers(value: Any) -> Iterator[str]:
+    """What is wrong with each text that stands as a number, `{"N": text}`, and holds no placeholder."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "N" and isinstance(inner, str) and "$" not in inner and not _NUMBER.fullmatch(inner):
+                yield f'{{"N": "{inner[:60]}"}} is no number of at most 38 digits'
+            yield from _no_numbers(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _no_numbers(inner)
 
 
 @cache
@@ -239,14 +265,21 @@ def _stood_in(value: Any) -> Any:
 def _key_attributes(
     table: str, tables: tuple[dict[str, Any], ...], name: str, where: str, item: Mapping[str, Any]
 ) -> None:
-    schema = next((one["KeySchema"] for one in tables if one["TableName"] == table), None)
-    if schema is None:
+    found = next((one for one in tables if one["TableName"] == table), None)
+    if found is None:
         raise InputError(
             f"{name}: {where}: `{table}` is not in `table`; it has {', '.join(t['TableName'] for t in tables)}"
         )
-    for part in schema:
-        if part["AttributeName"] not in item:
-            raise InputError(f"{name}: {where}: its key lacks {part['AttributeName']}, a key attribute of {table}")
+    types = {one["AttributeName"]: one["AttributeType"] for one in found["AttributeDefinitions"]}
+    for attribute in (part["AttributeName"] for part in found["KeySchema"]):
+        if attribute not in item:
+            raise InputError(f"{name}: {where}: its key lacks {attribute}, a key attribute of {table}")
+        [(tag, value)] = item[attribute].items()
+        if tag not in ("?", types.get(attribute, tag)) or value == "":
+            raise InputError(
+                f"{name}: {where}: key attribute {attribute} is {json.dumps(item[attribute])}; "
+                f"in `table` it is of type {types.get(attribute)}, and it cannot be empty"
+            )
 
 
 def _object(raw: Any, name: str, what: str) -> dict[str, Any]:

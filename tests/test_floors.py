@@ -44,7 +44,7 @@ FLOORS = (
             "simulate.measure", "simulate",
         ),
         ("drill.desk", "drill.process", "drill.scenarios", "drill.capture", "drill.run", "drill"),
-        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.timelines", "audit.whatif", "audit.proposal", "audit.fit", "audit"),
+        ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.gaps", "audit.timelines", "audit.whatif", "audit.proposal", "audit.fit", "audit"),
     ],
     [
         (

@@ -1,7 +1,6 @@
 """The report of an audit: one dictionary, and its renderings as screen, files and page.
 
-`build` gathers everything that any rendering shows; `redact` replaces every identity in it once, so that
-no rendering can leak one. Nothing here judges and nothing carries payloads.
+`build` gathers everything that any rendering shows. Nothing here judges and nothing carries payloads.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import fencinglab
 from fencinglab.audit import advice, evidence, timelines
 from fencinglab.audit.audit import Audit, Result
+from fencinglab.audit.gaps import Gaps, find_gaps
 from fencinglab.audit.rules import CLASSES
 from fencinglab.logs import mapping, read
 from fencinglab.report import undecided
@@ -42,7 +42,7 @@ def build(
     """The report as plain data (JSON types, times as ISO text): the whole of what report.json documents."""
     found = evidence.findings(con, audit, SHOWN)
     affected = evidence.resources(con, audit)
-    gaps = evidence.gaps(con, audit)
+    gaps = find_gaps(con, audit)
     open_core = [r for r in audit.results if r.rule.core and r.status == "unknown" and r.undecided]
     open_rows = {r.rule.name: evidence.undecided(con, r.rule.name, SHOWN) for r in open_core}
     place(con, log, [row for rows in (*found.values(), *open_rows.values()) for row in rows])
@@ -142,7 +142,7 @@ def _replays(con: duckdb.DuckDBPyConnection, log: read.Log, affected: list[dict[
     ]  # fmt: skip
 
 
-def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, gaps: evidence.Gaps, skipped: str) -> str:
+def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, gaps: Gaps, skipped: str) -> str:
     """The first line of every rendering: the verdict in words that a tired person understands, naming nobody."""
     if audit.verdict == "violated":
         worst, *others = _failing(audit)

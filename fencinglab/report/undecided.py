@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fencinglab.audit import advice
 from fencinglab.audit.audit import Audit
-from fencinglab.audit.evidence import Gaps
+from fencinglab.audit.gaps import Gaps
 from fencinglab.logs import read
 from fencinglab.logs.mapping import FIELDS, plain
 

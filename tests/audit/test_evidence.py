@@ -11,7 +11,7 @@ import duckdb
 import histories
 import pytest
 
-from fencinglab.audit import advice, audit, evidence
+from fencinglab.audit import advice, audit, evidence, gaps
 from fencinglab.audit.audit import Declared, assess
 from fencinglab.audit.rules import BY_NAME, RULES
 
@@ -349,10 +349,10 @@ def test_writes_whose_decision_is_not_known(con):
     lost = row(5, "write", "a", 1, decision="unknown", outcome="unknown")
     done = judged(con, *STALE[:4], lost)
 
-    assert evidence.unanswered(con) == (1, 4)
-    assert evidence.renewal_counters(con, done) == 0
+    assert gaps.unanswered(con) == (1, 4)
+    assert gaps.renewal_counters(con, done) == 0
     judged(con, *STALE)
-    assert evidence.unanswered(con) == (0, 5)
+    assert gaps.unanswered(con) == (0, 5)
 
 
 def test_leases_that_are_granted_in_another_item(con):
@@ -360,13 +360,13 @@ def test_leases_that_are_granted_in_another_item(con):
     elsewhere = (row(1, "write", "a", 1), row(2, "write", "b", 2))
     lock = of("lock", grant(1, "a", 1), grant(2, "b", 2, "a"))
 
-    assert evidence.granted_elsewhere(con, judged(con, *lock, *elsewhere)) == 1
-    assert evidence.granted_elsewhere(con, judged(con, *lock, *elsewhere, *of("job-2", *TAKEOVER))) == 1
-    assert evidence.granted_elsewhere(con, judged(con, *lock, *elsewhere[:1])) == 1  # nothing was put to the test
-    assert evidence.granted_elsewhere(con, judged(con, *lock, *elsewhere[:1], *of("job-2", *TAKEOVER))) == 0
-    assert evidence.granted_elsewhere(con, judged(con, *elsewhere)) == 0  # no grant is in the log at all
+    assert gaps.granted_elsewhere(con, judged(con, *lock, *elsewhere)) == 1
+    assert gaps.granted_elsewhere(con, judged(con, *lock, *elsewhere, *of("job-2", *TAKEOVER))) == 1
+    assert gaps.granted_elsewhere(con, judged(con, *lock, *elsewhere[:1])) == 1  # nothing was put to the test
+    assert gaps.granted_elsewhere(con, judged(con, *lock, *elsewhere[:1], *of("job-2", *TAKEOVER))) == 0
+    assert gaps.granted_elsewhere(con, judged(con, *elsewhere)) == 0  # no grant is in the log at all
     begins_late = (row(1, "write", "a", 1, before_holder="a"), grant(2, "b", 2, "a"), row(3, "write", "b", 2))
-    assert evidence.granted_elsewhere(con, judged(con, *begins_late)) == 0
+    assert gaps.granted_elsewhere(con, judged(con, *begins_late)) == 0
 
 
 def test_tokens_that_count_renewals(con):
@@ -375,8 +375,8 @@ def test_tokens_that_count_renewals(con):
     renewed = grant(3, "a", 2, "a", **expiry)
     rows = (grant(1, "a", 1), row(2, "write", "a", 1), renewed, row(4, "write", "a", 2), row(5, "write", "a", 1))
 
-    assert evidence.renewal_counters(con, judged(con, *rows)) == 1
-    assert evidence.renewal_counters(con, judged(con, *STALE)) == 0
+    assert gaps.renewal_counters(con, judged(con, *rows)) == 1
+    assert gaps.renewal_counters(con, judged(con, *STALE)) == 0
 
 
 # --- what a log shows

@@ -1,0 +1,65 @@
+"""What leaves order rules open although the columns that they need have values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fencinglab.audit.audit import Audit
+from fencinglab.audit.evidence import STALE
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class Gaps(NamedTuple):
+    """What may leave order rules open though every column has values."""
+
+    counting_renewals: int  # resources, see renewal_counters
+    granted_elsewhere: int  # resources, see granted_elsewhere
+    unanswered: int  # writes with an older token whose decision is not known
+    decided: int  # mutations whose decision is known
+
+
+def find_gaps(con: duckdb.DuckDBPyConnection, audit: Audit) -> Gaps:
+    """The gaps of the tables `history` and `verdicts`."""
+    return Gaps(renewal_counters(con, audit), granted_elsewhere(con, audit), *unanswered(con))
+
+
+def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
+    """How many resources have a token that order rules left open although it is known, in order and was accepted.
+
+    It rose under one holder before its lease ran out, as a version does (see `rises on renewals` in rules.py).
+    """
+    if not audit.of("token_went_back").undecided:
+        return 0
+    [(count,)] = con.execute("""select count(distinct history.resource)
+        from history join verdicts on verdicts.row_id = history.rowid
+        where token_went_back = -1 and decision = 'accepted' and fenced and token is not null
+            and order_key is not null""").fetchall()
+    return int(count)
+
+
+def unanswered(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    """How many writes with an older token have no known decision, and how many mutations have one."""
+    older = " or ".join(f"{name} = -1" for name in STALE)
+    [(open_, known)] = con.execute(f"""select
+            count(*) filter (decision = 'unknown' and token is not null and ({older})),
+            count(*) filter (decision <> 'unknown')
+        from history join verdicts on verdicts.row_id = history.rowid""").fetchall()
+    return int(open_), int(known)
+
+
+def granted_elsewhere(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
+    """How many resources show no grant of the tokens that they were written with, where that leaves the audit open.
+
+    Their lease is another item: the two have no common order, so that no takeover can be seen from the resource. It
+    was taken over where two tokens were presented; one alone leaves open only whether anything was put to the test.
+    """
+    [(count, grants)] = con.execute(f"""select
+            count(*) filter (not shown and least > 0 and (least < greatest or {audit.exercised} = 0)), sum(grants)
+        from (select count(*) filter (kind = 'grant') as grants,
+            bool_or(kind = 'grant' or coalesce(before_holder <> '', false) or current_token is not null) as shown,
+            min(token) filter (kind <> 'grant' and token > 0) as least,
+            max(token) filter (kind <> 'grant' and token > 0) as greatest
+        from history where decision = 'accepted' group by resource)""").fetchall()
+    return int(count) if grants else 0

@@ -79,23 +79,31 @@ def fields(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[str]:
 
 
 def texts(con: duckdb.DuckDBPyConnection, files: Sequence[File], name: str) -> set[str]:
-    """The texts of a field in the first lines of a few files."""
-    found = set()
-    for group in filter(None, _by_shape(files)):
-        body = _look(group).body
-        for row in (row for beginning in _beginnings(group) for row in beginning):
-            inner = _object(row[body]) if body and isinstance(row.get(body), str) else None
-            found |= {str(value) for value in (_at(inner or {}, name), _at(row, name)) if value not in (None, "")}
-    return found
+    """The texts of a field in the first lines of a few files; half a surrogate pair, which is no text, is `?`."""
+    return {str(value).encode("utf-8", "replace").decode() for value in _values(files, name) if value not in (None, "")}
 
 
 def holds_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], names: Sequence[str]) -> bool:
     """Whether the lines hold records of a stream, and no lease of their own beside them."""
     own = [name for name in names if "dynamodb" not in name.lower().split(".")]
     inner = len(own) < len(names) or any(
-        "'dynamodb': {" in one for name in own if plain(name).endswith("records") for one in texts(con, files, name)
+        isinstance(one, dict) and "dynamodb" in one
+        for name in own
+        if plain(name).endswith("records")
+        for found in _values(files, name)
+        for one in (found if isinstance(found, list) else ())
     )
     return inner and not any(plain(name.rpartition(".")[2]) in _known("token", "holder") for name in own)
+
+
+def _values(files: Sequence[File], name: str) -> Iterator[Any]:
+    """The values of a field in the first lines of a few files."""
+    for group in filter(None, _by_shape(files)):
+        body = _look(group).body
+        for row in (row for beginning in _beginnings(group) for row in beginning):
+            inner = _object(row[body]) if body and isinstance(row.get(body), str) else None
+            yield _at(inner or {}, name)
+            yield _at(row, name)
 
 
 def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> Read:

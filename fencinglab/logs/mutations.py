@@ -40,6 +40,10 @@ _COUNTS = (
 _FAULTS = {
     f"{error}{part}" for error in ("error", "err", "exception") for part in ("", "name", "code", "type", "message")
 }
+# The status of an HTTP response, and the level of a line: an error that is no refusal leaves open what was written.
+_RESPONSES = ("statuscode", "httpstatus", "httpstatuscode", "responsecode", "status")
+_LEVELS = ("level", "levelname", "loglevel", "lvl", "severity", "severitytext", "@l")
+_AT_ERROR = "(err(or)?|fatal|crit(ical)?|severe|d?panic|alert|emerg(ency)?|50|60|400|500|550|600)"  # pino, monolog
 _NO_FAULT = "('', '0', 'false', 'no', 'none', 'null', 'nil', 'undefined', '-', 'ok', 'success', '[]', '{}')"
 # moment(t) of values.py where time_unit(t) is known, and without a time zone's cost where none is needed.
 _MACRO = """create or replace temp macro instant(t, unit) as case
@@ -63,6 +67,7 @@ class Read(NamedTuple):
     blank: int = 0  # lines; with those that inputs.py emptied
     beside: int = 0  # lines that are no entry: headers, further lines of a quoted value
     identity: bool = False  # tokens are identities: `token` is null, order rules cannot be decided
+    denied: int = 0  # entries in which a field of `denying` denies a success
 
 
 def identifier(name: str) -> str:
@@ -74,7 +79,7 @@ def wanted(spec: MappingSpec, names: Iterable[str]) -> list[str]:
     """The fields that the mapping reads, and of the names those that are an event id or may deny a success."""
     names = list(names)
     mapped = [name for column in COLUMNS for name in fields_of(spec, column)]
-    return list(dict.fromkeys([*mapped, *filter(None, [_event_id(names)]), *_denying(spec, names)]))
+    return list(dict.fromkeys([*mapped, *filter(None, [_event_id(names)]), *denying(spec, names)]))
 
 
 def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], key: str) -> dict[str, str]:
@@ -102,22 +107,22 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
             made[column] = f"case {one} when 'true' then 'error' when 'false' then 'ok' else nullif({one}, '') end"
         else:
             made[column] = one if column == "before_holder" else f"nullif({one}, '')"
-    if denial := _denial(_denying(spec, names), get):
+    if denial := _denial(denying(spec, names), get):
         decision = spec.get("decision") or ""
         told = decision and ("decision" not in spec.recognised or plain(decision) == "decision")
         made["denial"] = f"case when {made['decision']} is null then {denial} end" if told else denial
     return made
 
 
-def _denying(spec: MappingSpec, names: Iterable[str]) -> dict[str, str]:
-    """{field: what it is known as} of the fields that may deny a success and are not mapped."""
+def denying(spec: MappingSpec, names: Iterable[str]) -> dict[str, str]:
+    """{field: what it is known as} of the fields that may deny a success and are not mapped to something else."""
     mapped = {name for column in COLUMNS for name in fields_of(spec, column)}
-    known = {*_FLAGS, *_COUNTS, "matchedcount", *_FAULTS}
+    known = {*_FLAGS, *_COUNTS, "matchedcount", *_FAULTS, *_RESPONSES, *_LEVELS}
     found: dict[str, str] = {}
     for name in names:
         *_, outer, last = ("", *name.split("."))
         for said in (plain(last), plain(outer + last)):
-            if said in known and name not in mapped:
+            if said in known and (name not in mapped or said == "status"):  # `status: 409` is none of a resource
                 found.setdefault(name, said)
     return found
 
@@ -132,6 +137,13 @@ def _denial(fields: Mapping[str, str], get: Callable[[str], str]) -> str | None:
         elif known in _FAULTS:
             one = get(name)
             says.append(f"case when lower(trim({one})) not in {_NO_FAULT} then 'error ' || {one} end")
+        elif known in _RESPONSES:
+            status = f"try_cast({get(name)} as integer)"
+            says.append(
+                f"case when {status} in (409, 412) then 'rejected' when {status} between 400 and 599 then 'error' end"
+            )
+        elif known in _LEVELS:
+            says.append(f"case when regexp_full_match(lower(trim({get(name)})), '{_AT_ERROR}') then 'error' end")
     wrote, matched = (
         [f"try_cast({get(name)} as bigint)" for name, known in fields.items() if known in counts]
         for counts in (_COUNTS, ("matchedcount",))
@@ -174,7 +186,8 @@ def rows(
     `raw` gives the SQL of (place, text), asked for where entries are set aside that bring no raw text of their own.
     """
     con.execute(_MACRO)
-    [(total, tokens, names, keys, words_as_keys)] = con.execute(f"""select count(*),
+    [(total, denied, tokens, names, keys, words_as_keys)] = con.execute(f"""select count(*),
+        count(denial) filter (fault is null),
         count(token) filter (fault is null),
         count(*) filter (fault is null and not regexp_full_match(token, '{_NUMBER}')),
         count(order_key) filter (fault is null),
@@ -186,8 +199,7 @@ def rows(
     _fill(con, table, spec, identity, order, several)
     field = spec.get("order_key")
     guessed = order == "key" and "order_key" in spec.recognised
-    contested = guessed and _shares_a_place(con, table)
-    if contested:
+    if contested := _contested(con, table, spec) if guessed else "":
         order = None
         _fill(con, table, spec, identity, order, several)
     if several:
@@ -195,8 +207,8 @@ def rows(
     notes = list(_notes(con, table, spec))
     if contested:
         notes.append(
-            f"`{field}` gives no order: entries of one resource that say different things have the same value of it, "
-            f"as where each worker counts for itself; if the receiver counts it all the same: --map order_key={field}"
+            f"`{field}` gives no order: {contested}, as where each worker counts for itself; "
+            f"if the receiver counts it all the same: --map order_key={field}"
         )
     elif guessed:
         notes.append(
@@ -214,7 +226,16 @@ def rows(
         _carry(con, table, leases=spec.get("lease") is not None)
     con.execute("drop table settings; drop table meant")
     records = total - len(aside)
-    return Read(table, records, aside, notes=tuple(notes), quotes=quotes, filtered=records - kept, identity=identity)
+    return Read(
+        table,
+        records,
+        aside,
+        notes=tuple(notes),
+        quotes=quotes,
+        filtered=records - kept,
+        identity=identity,
+        denied=denied,
+    )
 
 
 def _fill(
@@ -237,12 +258,19 @@ def _fill(
         select * exclude (scope, line, place, raw, reports) from ({_SQL}) where reports""")
 
 
-def _shares_a_place(con: duckdb.DuckDBPyConnection, table: str) -> bool:
-    """Whether two rows of one resource that do not say the same have one place in the order."""
-    return bool(
-        con.execute(f"""select 1 from {table} where order_key is not null and fault is null
-            group by hash(resource, order_key) having min(says) <> max(says) limit 1""").fetchall()
-    )
+def _contested(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> str:
+    """Why the values of the order's field cannot be the receiver's count, or nothing."""
+    rows = f"from {table} where order_key is not null and fault is null"
+    shared = f"select 1 {rows} group by hash(resource, order_key) having min(says) <> max(says) limit 1"
+    fallen = f"""select 1 {rows} qualify "at" + to_microseconds(at_precision + {spec.skew}) < max("at") over (
+        partition by hash(resource) order by order_key rows between unbounded preceding and 1 preceding) limit 1"""
+    for why, sql in (
+        ("entries of one resource that say different things have the same value of it", shared),
+        ("in one resource it rises while time falls", fallen),
+    ):
+        if con.execute(sql).fetchall():
+            return why
+    return ""
 
 
 def _name_overlaps(con: duckdb.DuckDBPyConnection, table: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fencinglab import history
 from fencinglab.errors import InputError, UsageError
-from fencinglab.logs import detect, inputs, lines, merge, sample, streams, tables, unwrap, values, words
+from fencinglab.logs import detect, inputs, lines, merge, mutations, sample, streams, tables, unwrap, values, words
 from fencinglab.logs.inputs import File, Places, SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, plain, resolve
 
@@ -277,7 +277,7 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
     if reader is lines and lines.holds_records(con, files, names):
         raise detect.refuse_inside(files[0].detected, files[0].name)
     results = [name for name in names if plain(name.rpartition(".")[2]) == "result"]
-    decisions = [name for name in results if words.decide(reader.texts(con, files, name))]
+    decisions = [name for name in results if words.decide(con, reader.texts(con, files, name))]
     mapping = resolve(_fields_of(spec, names, "line", several), names, "line", decisions)
     if not any(mapping.get(k) for k in ("token", "holder", "before_token", "expires_at")):
         raise _no_lease(names, files)
@@ -287,8 +287,12 @@ def _lines(con, files, spec, key, work, all_files, seen, several) -> _Part:  # t
             f"{files[0].name}: no field says what is protected among {listed}; say which by --map resource=…"
         )
     part = reader.read(con, files, mapping, key)
+    notes = part.notes
+    if part.denied:
+        denying = " or ".join(f"`{name}`" for name in mutations.denying(mapping, names))
+        notes += (f"lines that deny a success in {denying}, and so are not taken as accepted: {part.denied:,}",)
     return _Part(
-        part.table, part.records, tuple(part.set_aside), part.never, part.notes, part.filtered, mapping,
+        part.table, part.records, tuple(part.set_aside), part.never, notes, part.filtered, mapping,
         quotes=part.quotes, identities=(mapping.fields["token"],) if part.identity else (),
     )  # fmt: skip
 

@@ -11,10 +11,13 @@ result is known, `write failed` leaves it open, and a failed acquire is contenti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from fencinglab.logs import unwrap
+
+if TYPE_CHECKING:
+    import duckdb
 
 # The first that fits is the line's kind. `write completed` and `lease released, job done` are no finish.
 KINDS = (
@@ -91,7 +94,7 @@ NO_SUCCESS = (
 )
 
 # Values that a field has only where it holds the decision, never where it holds what was computed.
-_VERDICT = re.compile(
+_VERDICT = (
     rf"{REJECTED}|fail(ed|ure)?|error|time ?out|timed out|unknown|\w*exception|"
     r"accepted|applied|granted|ok|succe(ss|eded)"
 )
@@ -120,12 +123,11 @@ def spaced(text: str) -> str:
     return f"trim(lower(regexp_replace({split}, '[^a-zA-Z0-9]+', ' ', 'g')))"
 
 
-def decide(texts: Iterable[str]) -> bool:
+def decide(con: duckdb.DuckDBPyConnection, texts: Iterable[str]) -> bool:
     """Whether texts of one field are all words for a decision; false where there are none."""
-    spaced_texts = [
-        re.sub("[^a-z0-9]+", " ", re.sub("([a-z0-9])([A-Z])", r"\1 \2", one).lower()).strip() for one in texts
-    ]
-    return bool(spaced_texts) and all(map(_VERDICT.fullmatch, spaced_texts))
+    fits = f"regexp_full_match({spaced('one')}, '{_VERDICT}')"
+    found = con.execute(f"select bool_and({fits}) from (select unnest(?::varchar[]) as one)", [[*texts]])
+    return found.fetchone() == (True,)
 
 
 def meanings(texts: str) -> str:

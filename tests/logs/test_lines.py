@@ -48,7 +48,7 @@ class Log:
     """Files read as one log; `rows` are dictionaries without nulls, in the order of the lines."""
 
     def __init__(self, files, key="k", **spec):
-        self.con = duckdb.connect()
+        self.con, self.files = duckdb.connect(), files
         self.names = lines.fields(self.con, files)
         self.spec = resolve(MappingSpec(**spec), self.names, "line")
         self.read = lines.read(self.con, files, self.spec, key)
@@ -209,7 +209,17 @@ DENIALS = [
     ({"err": {"name": "ConditionalCheckFailedException"}}, "rejected"), ({"err": "boom"}, "unknown"),
     ({"exception": "ConditionalCheckFailedException"}, "rejected"), ({"err": {"code": "E17"}}, "unknown"),
     ({"success": True, "rowCount": 0}, "rejected"), ({"result": "ok", "rowCount": 0}, "rejected"),
+    ({"statusCode": 409}, "rejected"), ({"status_code": "412"}, "rejected"), ({"res": {"statusCode": 409}}, "rejected"),
+    ({"http": {"response": {"status_code": 412}}}, "rejected"), ({"httpStatus": 500}, "unknown"),
+    ({"response": {"status": 409}}, "rejected"), ({"httpStatusCode": 400}, "unknown"),
+    ({"status": 409}, "rejected"), ({"status": 4}, "accepted"), ({"status": "DONE"}, "accepted"),
+    ({"level": "error"}, "unknown"), ({"severity": "ERROR"}, "unknown"), ({"log": {"level": "fatal"}}, "unknown"),
+    ({"level": 50}, "unknown"), ({"level_name": "CRITICAL", "level": 500}, "unknown"), ({"@l": "Error"}, "unknown"),
+    ({"level": "error", "event": "write rejected"}, "rejected"), ({"level": "error", "decision": "accepted"}, "accepted"),
+    ({"level": "error", "event": "acquire failed"}, "rejected"),
     # what is no denial proves nothing, and takes nothing away
+    ({"statusCode": 200}, "accepted"), ({"statusCode": 304}, "accepted"), ({"level": "warn"}, "accepted"),
+    ({"level": 30}, "accepted"), ({"level": 300}, "accepted"), ({"severity": "INFO"}, "accepted"),
     ({"success": True}, "accepted"), ({"applied": True}, "accepted"), ({"rejected": False}, "accepted"),
     ({"rowCount": 1}, "accepted"), ({"changes": 3}, "accepted"), ({"changes": "none"}, "accepted"),
     ({"changes": [0]}, "accepted"), ({"matchedCount": 0, "upsertedCount": 1, "modifiedCount": 0}, "accepted"),
@@ -669,6 +679,7 @@ def test_trap_25_nan_and_lone_surrogates(read):
     log = read("\n".join([line(), line(token=float("nan")), line(note="\ud83d"), line(note="\\ud83d")]))
 
     assert (log.column("token"), log.aside) == ([41, None, 41, 41], {})
+    assert lines.texts(log.con, log.files, "note") == {"?", "\\ud83d"}
 
 
 def test_trap_13_marks_and_line_ends(read):

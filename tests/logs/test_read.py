@@ -528,6 +528,33 @@ def test_a_sequence_that_each_worker_keeps_is_no_order(tmp_path, mapped, ordered
     assert len(rows) == 4
 
 
+@pytest.mark.parametrize(
+    ("said", "ordered"),
+    [({}, False), ({"fields": {"order_key": "seq"}}, True), ({"skew": 600_000_000}, True)],
+)
+def test_a_sequence_that_rises_while_time_falls_is_no_order(tmp_path, said, ordered):
+    """Workers that count for themselves share no value where they start apart: the times give them away."""
+    steps = (
+        (1, "acquire", "a", 41), (101, "acquire", "b", 42), (102, "write", "b", 42), (2, "write", "a", 41),
+    )  # fmt: skip
+    entries = [
+        {"time": f"2026-03-02T09:0{minute}:00Z", "seq": seq, "jobId": "j", "action": action, "worker": worker,
+         "token": token, "decision": "accepted"} for minute, (seq, action, worker, token) in enumerate(steps)
+    ]  # fmt: skip
+    log, rows = history(tmp_path, {"a.log": worlds.lines(entries)}, MappingSpec(**said))
+
+    assert {row["order_scope"] is not None for row in rows} == {ordered}
+    assert any("`seq` gives no order: in one resource it rises while time falls" in n for n in log.notes) is not ordered
+
+
+def test_lines_that_deny_a_success_are_counted_with_the_fields_that_do(tmp_path):
+    """A reader of the report can see which fields took the success of an event back, and how often."""
+    entry = {"jobId": "j", "event": "saved", "worker": "a", "token": 1, "level": "info", "rowCount": 1}
+    log, _ = history(tmp_path, {"a.log": worlds.lines([entry, entry | {"rowCount": 0}, entry | {"level": "error"}])})
+
+    assert "lines that deny a success in `level` or `rowCount`, and so are not taken as accepted: 2" in log.notes
+
+
 def test_a_shared_place_that_says_the_same_leaves_the_order(tmp_path):
     """Exports that overlap repeat entries: they take nothing from the order."""
     entry = {"seq": 1, "jobId": "j", "action": "write", "worker": "a", "token": 1, "decision": "accepted"}

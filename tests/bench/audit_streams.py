@@ -1,6 +1,6 @@
 """How fast the audit of a large stream log is, beside its floor and its peer.
 
-    python tests/bench/audit_streams.py [--records 5000000] [--gz] [--runs 3] [--data FOLDER] [--no-pandas]
+    python tests/bench/audit_streams.py [--records 5000000] [--gz] [--runs 3] [--data FOLDER] [--no-pandas | --stages]
 
 A log is made once (seeded, about 1 KB a record, see make_log.py) and read by three programs, each in a
 process of its own, in turns so that a noisy neighbour disturbs them alike:
@@ -11,6 +11,9 @@ process of its own, in turns so that a noisy neighbour disturbs them alike:
 
 Printed are medians of their ratios first, for they travel; seconds are this machine's. Before that the
 audit must have found exactly the stale writes that were put in, and agree with pandas on every count.
+
+`--stages` prints instead what each stage of the audit costs, as CPU beside that of the parse: what no other
+stage could save.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -57,6 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         log, known = make_log.made(Path(options.data or scratch), options.records, options.seed, options.gz)
         if hasattr(os, "sched_setaffinity"):  # all on two cores, so that a larger machine does not change the ratios
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+        if options.stages:
+            print(_by_stage(log, options.runs))
+            return 0
         audited = _job("audit", log)  # also brings the files into memory
         found = None if options.no_pandas else _job("pandas", log)
         programs = {
@@ -97,7 +105,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=1_000_000, help="how many, at least 1,000 (default 1,000,000)")
     parser.add_argument("--gz", action="store_true", help="as 10,000 small gz files")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--no-pandas", action="store_true", help="leave out pandas, which needs memory for all rows")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--no-pandas", action="store_true", help="leave out pandas, which needs memory for all rows")
+    which.add_argument("--stages", action="store_true", help="what each stage of the audit costs, and no other program")
     parser.add_argument("--data", metavar="FOLDER", help="where logs are kept for the next time (default: not kept)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)  # what the processes of this script do
@@ -115,6 +125,18 @@ def _audit(log: Path) -> dict[str, Any]:
     report = audit_logs([str(log)], terminal=",".join(TERMINAL))
     rules = {rule["name"]: [rule["count"], rule["cases"]] for rule in report["rules"]}
     return {"duplicates": report["entries"]["duplicates"], "records": report["entries"]["records"], "rules": rules}
+
+
+def _stages(log: Path) -> dict[str, float]:
+    """{stage: CPU seconds} of an audit, from the start of its process on."""
+    from fencinglab.report.examine import examine, request_of
+
+    ends = [("start", time.process_time())]
+    request = request_of([str(log)], {"terminal": ",".join(TERMINAL)})
+    with examine(request, progress=lambda stage: ends.append((stage, time.process_time()))):
+        ends.append(("", time.process_time()))
+    begun = {"start": ends[0][1]}
+    return begun | {stage: end - begin for (stage, begin), (_, end) in pairwise(ends[1:])}
 
 
 def _parse(log: Path) -> list[Any]:
@@ -158,7 +180,7 @@ def _pandas(log: Path) -> dict[str, Any]:
     return pandas_peer.audit(log, TERMINAL)
 
 
-JOBS = {"audit": _audit, "parse": _parse, "pandas": _pandas}
+JOBS = {"audit": _audit, "stages": _stages, "parse": _parse, "pandas": _pandas}
 
 
 def _command(job: str, log: Path) -> list[str]:
@@ -178,8 +200,6 @@ def _environment() -> dict[str, str]:
 
 
 def _cost(command: list[str]) -> Cost:
-    import time
-
     begin = time.perf_counter()
     process = subprocess.Popen(command, env=_environment(), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -192,6 +212,15 @@ def _cost(command: list[str]) -> Cost:
 
 
 # --------------------------------------------------------------------------- what is printed
+
+
+def _by_stage(log: Path, runs: int) -> str:
+    """Medians of each stage's CPU beside that of a parse in the same turn, and of what they come to."""
+    _job("parse", log)  # brings the files into memory
+    turns = [(_job("stages", log), _cost(_command("parse", log)).cpu) for _ in range(runs)]
+    lines = [f"{median(stages[name] / parse for stages, parse in turns):6.2f}  {name}" for name in turns[0][0]]
+    whole = median(sum(stages.values()) / parse for stages, parse in turns)
+    return "\n".join(["CPU beside that of the parse, which is 1:", *lines, f"{whole:6.2f}  together"])
 
 
 def _ratios(costs: dict[str, list[Cost]], known: dict[str, Any]) -> str:

@@ -2,9 +2,9 @@
 """Set up fencinglab and run it; `python3 lab.py` alone says what to type.
 
 `lab.py test ...` runs pytest, `lab.py notebooks [01]` opens JupyterLab or, with `--html DIR`, writes executed pages.
-Any other word goes to `fencinglab`.
-`lab.py replay` needs nothing but Python, its charts apart. For all else the first run makes .venv beside this file; it
-is made anew when the lock, pyproject.toml or Python changed.
+Any other verb goes to `fencinglab`.
+`lab.py replay`, its charts apart, and the help of a verb need nothing but Python. For all else the first run makes
+.venv beside this file; it is made anew when the lock, pyproject.toml or Python changed.
 
 Standard library only, and no syntax newer than Python 3.6: an old Python must get far enough to say that it is old.
 """
@@ -31,6 +31,7 @@ BIN = VENV / ("Scripts" if WINDOWS else "bin")
 PYTHON = BIN / ("python.exe" if WINDOWS else "python")
 STAMP = VENV / "lab.stamp"  # locked during a set-up, holds the fingerprint of a finished one, marks .venv as ours
 
+VERBS = ("replay", "audit", "check", "compare", "drill", "notebooks", "test")
 GUIDE = f"""\
 learn   {LAUNCHER} lab.py replay report-generation      see how a late worker does harm, step by step
 audit   {LAUNCHER} lab.py audit YOUR-LOG                find the writes that a worker had no right to make
@@ -103,13 +104,16 @@ def typed(words, launcher=LAUNCHER):
 def child(words):
     """The command that the words stand for, and the folder that it runs in (None: the caller's)."""
     verb, *rest = words
+    if verb not in VERBS and not verb.startswith("-"):
+        raise Stop(f"there is no `{verb}`: type {typed(['VERB'])} with one of {', '.join(VERBS)}")
     if verb == "test":
         return [str(PYTHON), "-m", "pytest", *rest], HERE
     if verb == "notebooks" and "--html" in rest:
         return [str(PYTHON), "-m", "nbconvert", *pages(rest)], HERE
     if verb == "notebooks":
         return [str(PYTHON), "-m", "jupyterlab", *notebook(rest)], HERE
-    if verb == "replay" and not (stamped() == fingerprint() and any(word.startswith("--out") for word in rest)):
+    drawn = any(word.startswith("--out") for word in rest) and stamped() == fingerprint()
+    if (verb == "replay" and not drawn) or verb.startswith("-") or {"-h", "--help"} & set(rest):
         return [sys.executable, "-c", BARE, str(HERE), *words], None
     return [str(BIN / "fencinglab"), *words], None
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from fencinglab import cli
+
 LAB = Path(__file__).parent.parent / "lab.py"
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="makes executables with a #! line")
@@ -102,6 +104,24 @@ def test_a_replay_needs_no_set_up(lab, installed):
     assert lab.ran == [([sys.executable, "-c", lab.BARE, str(lab.HERE), "replay", "short-pause"], None)]
     assert installed == []
     assert not lab.VENV.exists()
+
+
+@pytest.mark.parametrize("words", [["audit", "--help"], ["check", "-h"], ["--version"]])
+def test_help_needs_no_set_up(lab, installed, words):
+    """The help of a verb and the version are printed by this very Python; nothing is installed for them."""
+    assert lab.main(words) == 0
+
+    assert lab.ran == [([sys.executable, "-c", lab.BARE, str(lab.HERE), *words], None)]
+    assert installed == []
+
+
+def test_an_unknown_verb_is_answered_with_all_there_are(lab, installed, capsys):
+    """A misspelt verb is refused with every verb, those of lab.py too, before anything is installed."""
+    assert lab.main(["notebook"]) == 2
+
+    assert said(capsys).startswith("there is no `notebook`: type `")
+    assert {*lab.VERBS} == {*cli.VERBS, "notebooks", "test"}
+    assert (lab.ran, installed) == ([], [])
 
 
 def test_a_replay_with_files_takes_the_set_up_that_is_there(lab):

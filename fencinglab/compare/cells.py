@@ -109,8 +109,8 @@ def leases(review: Mapping[str, Any]) -> Table:
     return [
         {
             "lease": f"{point['lease']:g} s",
-            "stale accepted": f"{percent(point['stale']['value'])} %",
-            "finished twice": f"{percent(point['duplicates']['value'])} %",
+            "stale accepted": interval(point["stale"]),
+            "finished twice": interval(point["duplicates"]),
             "dead (s a job)": mean(point["dead"]),
             "wasted (s a job)": mean(point["wasted"]),
             "": "" if point["efficient"] else "beaten",

@@ -13,7 +13,7 @@ from pages import acting
 
 from fencinglab import cli
 from fencinglab.compare import adoption, advise, review, team, told
-from fencinglab.compare.cells import interval, percent
+from fencinglab.compare.cells import interval, leases, percent
 from fencinglab.compare.page import html
 from fencinglab.dynamodb import shelf as requests
 from fencinglab.errors import UsageError
@@ -301,6 +301,15 @@ def test_defaults_are_as_the_help_says():
     told = {name: re.search(r"\(default ([^;)]*)", text)[1] for name, text in PARAMETERS.items()}
     told["renewal"] = "10s"
     assert workload(told) == DEFAULT
+
+
+def test_a_harm_that_no_job_of_a_lease_showed_may_have_been_missed(found):
+    """Of a lease length under which nothing was seen the table says up to which share that may be chance, never 0 %."""
+    points = [point for point in found["sweep"] if point["fix"] == found["recommendation"]["fix"]]
+    rows = leases(found)
+
+    assert {row["stale accepted"].partition(" (")[0] for row in rows} == {"none"}
+    assert [row["finished twice"] for row in rows] == [interval(point["duplicates"]) for point in points]
 
 
 def test_a_lease_of_the_sweep_beats_or_is_beaten(found):

@@ -41,10 +41,13 @@ KINDS = (
     ("finish", r"complet(e|es|ed|ing|ion)|finish(|es|ed|ing)|done|succe(ed|eds|eded|ss)|finali[sz]\w*"),
 )  # fmt: skip
 
+REFUSED = (
+    r"reject\w*|refus(e|es|ed|al)|den(y|ied|ies)|disallowed|not (accepted|allowed|applied)|"
+    r"condition(al)? (check )?(request )?(failed|not met)|precondition failed|transaction cancell?ed"
+)
 REJECTED = (
-    r"reject\w*|refus(e|es|ed|al)|den(y|ied|ies)|disallowed|not (accepted|allowed|applied)|conflict\w*|stale|fenced|"
-    r"superseded|condition(al)? (check )?(request )?(failed|not met)|precondition failed|transaction cancell?ed|"
-    r"not (the |current |its )?(owner|holder|leader|held)|lease mismatch|token mismatch|duplicate\w*"
+    rf"{REFUSED}|conflict\w*|stale|fenced|superseded|not (the |current |its )?(owner|holder|leader|held)|"
+    r"lease mismatch|token mismatch|duplicate\w*"
 )
 FAILED = (
     r"fail(|s|ed|ing|ure)|unsuccessful\w*|could not|cannot|unable|never|(could|was|were|is|has|have|had|did|would)n t|"
@@ -56,17 +59,24 @@ OPEN = (
     r"(acquir|renew|extend|releas|writ|updat|sav|stor|delet|send|finish|complet|schedul|retry|poll|claim|grant|persist|"
     r"insert|committ|upload|publish|charg|remov|email|notify|alert)ing"
 )
-ACCEPTED = (
+DONE = (
     r"accepted|acquired|granted|claimed|obtained|taken|took|stolen|stole|elected|became|renewed|extended|refreshed|"
-    r"released|unlocked|relinquished|stepped down|written|wrote|updated|saved|stored|persisted|inserted|upserted|"
-    r"committed|uploaded|patched|overwritten|applied|completed|finished|done|succe(eded|ss|ssful|ssfully)|finali[sz]ed|"
-    r"deleted|removed|purged|evicted|sent|emailed|charged|notified|published|scheduled|enqueued|queued|requeued|retried|"
-    r"polled|alerted|raised|paged|locked|leased|transitioned|changed|ok"
+    r"written|wrote|updated|saved|stored|persisted|inserted|upserted|committed|uploaded|patched|overwritten|applied|"
+    r"completed|finished|done|succe(eded|ss|ssful|ssfully)|finali[sz]ed|deleted|removed|purged|evicted|sent|emailed|"
+    r"charged|notified|published|transitioned|changed|ok"
+)
+ACCEPTED = (  # and what may also follow a refusal
+    rf"{DONE}|released|unlocked|relinquished|stepped down|scheduled|enqueued|queued|requeued|retried|polled|alerted|"
+    r"raised|paged|locked|leased"
 )
 # What a field that holds nothing but the decision may say besides.
 REJECTED_VALUE = r"false|no|409|412|conditional\w*|expired|terminal|already \w+|lost lease|lease lost"
 OPEN_VALUE = r"5[0-9][0-9]|429"
 ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow|allowed|succeed|commit|pass|passed"
+
+# `no conflict` is none, and `already finished` was done by somebody.
+_NEGATED = rf"\b(no|without|never|not) (any )?({REJECTED})\b|\b({REJECTED}) false\b"
+_ELSEWHERE = rf"\b(already|not|be|been) ({DONE})\b"
 
 # What says that nothing was written, told from the text as it stands: in `worker-0: rows updated` the 0 counts nothing.
 _ROWS = r"(rows|items|records|documents|docs|entries|objects|keys|(row|item|record|document|object|key)\(s\))"
@@ -100,11 +110,16 @@ _VERDICT = (
 )
 
 # No mutation, whatever the line carries: a worker notices, looks, waits or goes on.
-NOTICED = (
+LOST = (
     r"(lease|lock|leadership|ownership|leader ?election) (was |has )?(been )?(lost|expired|ended)|"
-    r"lost (the )?(lease|lock|leadership|ownership)|skip(s|ped|ping)?|(read|load|fetch|get|start)(s|ed|ing)?|gave up|"
-    r"giving up|wait(s|ed|ing)?|paus(e|ed|ing)|resum(e|ed|ing)|sleep\w*|idle"
+    r"lost (the )?(lease|lock|leadership|ownership)"
 )
+NOTICED = (
+    r"skip(s|ped|ping)?|(read|load|fetch|get|start)(s|ed|ing)?|gave up|giving up|wait(s|ed|ing)?|paus(e|ed|ing)|"
+    r"resum(e|ed|ing)|sleep\w*|idle"
+)
+# ... unless one was attempted: `save failed: read timed out`.
+_NO_REPLY = r"time ?out\w*|timed out|\w*exception"
 
 REASONS = (
     ("newer_token", r"stale|newer|fenced( off)?|fencing|superseded\w*|outdated|(older|lower|old) (token|fence|epoch)|"
@@ -149,34 +164,37 @@ def meanings(texts: str) -> str:
                 when o is not null then 'unknown'
                 else case decision when 'accepted' then 'ok' when 'rejected' then 'failed' else 'unknown' end
             end as outcome,
-            d is null and o is null and decision = 'unknown' and {_says("k", NOTICED)} as noticed,
+            d is null and o is null and decision = 'unknown' and {_says("k", LOST, NOTICED)} and not (
+                kind is not null and kind not in ('grant', 'renew', 'release', 'poll') and (
+                    {_says("k", DONE, _NO_REPLY)} or ({_says("k", FAILED)} and not {_says("k", LOST)}))) as noticed,
             case
                 when kind in ('grant', 'renew', 'release') then not contains(kind_text, ' ')
                 else kind is not null and not contains(k, ' ')
             end as telling
         from (select *, concat_ws(' ', r, d, s, k) as why,
             case
-                when {_says("d", REJECTED, REJECTED_VALUE)} then 'rejected'
+                when {_refused("d", REJECTED_VALUE)} then 'rejected'
+                when {_says("d", REJECTED, REJECTED_VALUE)} then 'unknown'
                 when kind = 'grant' and {_says("d", FAILED)} then 'rejected'
                 when {_says("d", FAILED, OPEN, OPEN_VALUE)} then 'unknown'
                 when d_denied is not null then d_denied
-                when {_says("s", REJECTED)} then 'rejected'
+                when {_says("s", REFUSED)} or ({_says("s", REJECTED)} and not {_says("k", DONE)}) then 'rejected'
                 when k_denied is not null and {_says("d", ACCEPTED, ACCEPTED_VALUE)} then 'unknown'
                 when s is not null and (d is not null or not {_says("k", REJECTED, FAILED)}) then 'unknown'
                 when {_says("d", ACCEPTED, ACCEPTED_VALUE)} then 'accepted'
                 when d is not null then 'unknown'
-                when {_says("k", REJECTED)} then 'rejected'
+                when {_refused("k")} then 'rejected'
                 when kind = 'grant' and {_says("k", FAILED)} then 'rejected'
-                when s is not null or {_says("k", FAILED, OPEN)} then 'unknown'
+                when s is not null or {_says("k", REJECTED, FAILED, OPEN)} then 'unknown'
                 when k_denied is not null then k_denied
                 when {_says("k", ACCEPTED)} then 'accepted'
                 else 'unknown'
             end as decision
         from (select *, case {kind} end as kind
         from (select kind as kind_text, decision as decision_text, outcome as outcome_text, reason as reason_text,
-            denial as denial_text, {spaced("denial")} as s,
-            {spaced("kind")} as k, {spaced("coalesce(decision, outcome)")} as d,
-            {spaced("outcome")} as o, {spaced("reason")} as r, {_denied("kind")} as k_denied,
+            denial as denial_text, {_positive("denial")} as s,
+            {_positive("kind")} as k, {_positive("coalesce(decision, outcome)")} as d,
+            {_positive("outcome")} as o, {spaced("reason")} as r, {_denied("kind")} as k_denied,
             {_denied("coalesce(decision, outcome)")} as d_denied, {_denied("outcome")} as o_denied
         from {texts})))"""
 
@@ -185,6 +203,19 @@ def _says(text: str, *words: str) -> str:
     """SQL: whether one of the words is in the spaced text; false where the text is null."""
     pattern = "|".join(words)
     return rf"coalesce(regexp_matches({text}, '\b({pattern})\b'), false)"
+
+
+def _positive(text: str) -> str:
+    """SQL: the spaced text without the refusals that it denies."""
+    return f"regexp_replace({spaced(text)}, '{_NEGATED}', ' ', 'g')"
+
+
+def _refused(text: str, *words: str) -> str:
+    """SQL: whether the spaced text tells a refusal, and of nothing done, or of it only after a plain refusal."""
+    rest = f"regexp_replace({text}, '{_ELSEWHERE}', ' ', 'g')"
+    first = rf"regexp_extract({rest}, '\b(({REFUSED})( 0)?|{DONE})\b')"
+    decisive = f"regexp_full_match({first}, '{REFUSED}')"
+    return f"({_says(text, REJECTED, *words)} and ({decisive} or not {_says(rest, DONE)}))"
 
 
 def _denied(text: str) -> str:

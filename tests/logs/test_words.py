@@ -68,6 +68,52 @@ def test_words_against_each_other_leave_it_open():
     assert meaning(kind="0 rows updated", decision="rejected")["decision"] == "rejected"
 
 
+# A word of refusal tells one only where nothing was done besides: the stale write that went through often has both.
+BOTH = [
+    *((text, "rejected") for text in (
+        "write rejected: already finished", "refused, newer token granted", "stale", "update conflict, requeued",
+        "already finished, write refused", "could not be saved: conflict", "ConditionalCheckFailed: item was updated",
+        "conflict exception raised", "duplicate, not saved", "not applied",
+    )),
+    *((text, "unknown") for text in (
+        "saved after conflict", "saved despite stale lease", "conflict resolved, saved", "stale cache refreshed, saved",
+        "rejected: 0, saved: 5", "accepted_stale", "accepted=1 rejected=0", "not rejected", "no conflict",
+    )),
+    *((text, "accepted") for text in ("saved, no conflict", "saved without conflicts", "saved (stale=false)", "no stale entries, saved")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["kind", "decision"])
+@pytest.mark.parametrize(("text", "decision"), BOTH)
+def test_a_refusal_beside_a_success_is_neither(text, decision, column):
+    """Only a refusal that is told first, or alone, is one; a refusal that is denied is none."""
+    assert meaning(**{"kind": "update", column: text})["decision"] == decision
+
+
+@pytest.mark.parametrize(("text", "decision"), [("stale header", "unknown"), ("ConditionalCheckFailed", "rejected")])
+def test_a_fault_beside_a_success_must_name_a_refusal(text, decision):
+    """An error that speaks of something stale does not say that a write which was saved was refused."""
+    assert meaning(kind="saved", denial=f"error {text}")["decision"] == decision
+
+
+NOTICES = [
+    *((text, True) for text in (
+        "lease lost", "write failed: lease lost", "heartbeat failed, lease lost", "starting write", "load failed: read timed out",
+        "skipping update: lease expired",
+    )),
+    *((text, False) for text in (
+        "job saved, lease lost", "save failed: read timed out", "write timed out, giving up", "could not save, giving up",
+        "failed to upload: ReadTimeoutException", "resumed and saved",
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "noticed"), NOTICES)
+def test_an_attempt_is_no_notice(text, noticed):
+    """A write whose reply did not come is an attempt, whatever else its line says; before it is sent it is none."""
+    assert meaning(kind=text)["noticed"] is noticed
+
+
 VERDICTS = [
     (["ok", "rejected"], True), (["success", "failure"], True), (["ConditionalCheckFailed"], True), (["accepted"], True),
     (["ok", "report-7"], False), (["old", "new"], False), (["7"], False), (["done"], False), (["approved"], False),
@@ -78,4 +124,5 @@ VERDICTS = [
 @pytest.mark.parametrize(("texts", "expected"), VERDICTS)
 def test_a_field_of_decisions_is_told_by_its_values(texts, expected):
     """Only where every value is a word for a decision does a field hold decisions."""
-    assert words.decide(texts) is expected
+    with duckdb.connect() as con:
+        assert words.decide(con, texts) is expected

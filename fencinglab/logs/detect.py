@@ -302,7 +302,7 @@ def _format(value: Any) -> str:
 
 def _of_text(text: str, lines: list[str]) -> Detected:
     """What a text is whose lines, or most of them, are not JSON."""
-    json_ends = re.finditer(r"^[^\n{]*(\{.*\})[ \t\r]*$", text, re.MULTILINE)
+    json_ends = re.finditer(r"^[^\n{]*(\{.*\})[ \t\r\[\]]*$", text, re.MULTILINE)  # monolog ends with ` []`
     pairs = sum(len(re.findall(r"(?:^|\s)\w+=\S", line)) > 2 for line in lines[:10])
     signs = {
         "ion-export": text.startswith("$ion_1_0"),

@@ -166,10 +166,10 @@ def _beginnings(files: Sequence[File]) -> Iterator[Iterable[dict[str, Any]]]:
 
 
 def _object(line: str) -> dict[str, Any] | None:
-    """The JSON object that a line is or ends with."""
-    start = 0 if line.startswith("{") else line.find('{"')
+    """The JSON object that a line is, or that ends after other text with its last brace."""
+    start, end = (0, None) if line.startswith("{") else (line.find('{"'), line.rfind("}") + 1)
     try:
-        value = json.loads(line[start:], parse_int=str, parse_float=str) if start >= 0 else None
+        value = json.loads(line[start:end], parse_int=str, parse_float=str) if start >= 0 else None
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -34,7 +34,7 @@ class Field(NamedTuple):
 
 # Where the names come from: (a) the request-status article and common camel or snake case of it,
 # (b) Amazon's dynamodb-lock-client, (c) Kinesis Client Library, (d) Kubernetes Lease, (e) ShedLock,
-# (f) Raft and Kafka, (g) structlog, python-json-logger, pino, winston, CloudWatch.
+# (f) Raft and Kafka, (g) structlog, python-json-logger, pino, winston, Serilog, CloudWatch.
 FIELDS: dict[str, Field] = {
     "resource": Field(
         "what is protected (a stream has it in its keys)",
@@ -54,13 +54,16 @@ FIELDS: dict[str, Field] = {
     "at": Field(
         "the receiver's time",
         # (g)
-        (("@timestamp",), ("timestamp",), ("time",), ("ts", "at"), ("asctime", "datetime", "eventTime", "date")),
+        (("@timestamp",), ("timestamp",), ("time",), ("ts", "at", "@t"), ("asctime", "datetime", "eventTime", "date")),
         stream=False,
     ),
     "sent_at": Field("the sender's time", (("sentAt", "sent", "requestedAt"),), stream=False),
     "kind": Field(
         "what the line reports (acquire, write, finish, …)",
-        (("kind", "action", "op"), ("event", "eventType"), ("msg", "message")),  # (g)
+        (
+            ("kind", "action", "op"), ("event", "eventType"),
+            ("msg", "message"), ("@m", "renderedMessage"), ("@mt", "messageTemplate"),  # (g)
+        ),
         stream=False,
     ),
     "writer": Field(
@@ -152,6 +155,9 @@ class MappingSpec:
         return self.fields.get(key)
 
 
+_OF_FAULT = {"err", "error", "exception", "cause"}  # `err.message` is no event, nor is `err.id` a resource
+
+
 def plain(name: str) -> str:
     """The name as it is compared: `lease_owner`, `leaseOwner` and `Lease-Owner` are one."""
     return re.sub(r"[^a-z0-9@]", "", name.lower())
@@ -181,9 +187,10 @@ def resolve(spec: MappingSpec, seen: Iterable[str], of: str, decisions: Collecti
     for name in names:
         by_plain.setdefault(plain(name), []).append(name)
     for name in names:  # `ctx.token` is a token where there is no `token` of its own
-        inner = plain(name.rsplit(".", 1)[-1])
-        if "." in name and not any("." not in other for other in by_plain.get(inner, ())):
-            by_plain.setdefault(inner, []).append(name)
+        *outer, last = name.split(".")
+        shadowed = any("." not in other for other in by_plain.get(plain(last), ()))
+        if outer and not shadowed and not _OF_FAULT & {*map(plain, outer)}:
+            by_plain.setdefault(plain(last), []).append(name)
     found = {}
     for key in _keys(of):
         if key in spec.fields:

@@ -192,6 +192,7 @@ LINES = {
     "lambda text": f"START RequestId: 8f5\n2026-11-29T14:00:00.123Z\t8f5\tINFO\t{json.dumps(LINE)}\nEND RequestId: 8f5",
     "python logging": f"2026-11-29 14:00:00,123 INFO worker {json.dumps(LINE)}",
     "bracketed": f"[2026-11-29 14:00:00] {json.dumps(LINE)}",
+    "monolog": f"[2026-11-29T14:00:00.123456+00:00] worker.INFO: saved {json.dumps(LINE)} []",
     "late": "hello\n" * 50 + json.dumps(LINE),
     "rotated in a line": '"w1", "token": 41}\n' + "\n".join([json.dumps(LINE)] * 3),
     "cut first line": '{"job": "a", "wor\n' + "\n".join([json.dumps(LINE)] * 3),

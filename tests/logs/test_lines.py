@@ -843,6 +843,13 @@ def test_trap_10_json_inside_a_field_is_opened(read):
     assert log.read.filtered == 3
 
 
+def test_json_between_other_text_is_found(read):
+    """Monolog writes ` []` for what is empty after the context."""
+    log = read(f"[2026-11-29T14:00:00.123456+00:00] worker.INFO: saved {line()} []\n" * 2)
+
+    assert (log.column("token"), log.aside) == ([41, 41], {})
+
+
 def test_a_sentence_that_quotes_json_is_no_line(read):
     """`msg` stays the event where only some messages end with JSON."""
     log = read("\n".join([line(event=..., msg='saved {"a": 1}'), line(event=..., msg="renewed")] * 3))

@@ -122,6 +122,15 @@ def test_what_was_said_wins():
     assert spec.recognised == {"holder"}
 
 
+def test_what_an_error_holds_is_about_the_error():
+    """pino writes an error as `err.message` beside `msg`: it is no second event, and none where there is no first."""
+    seen = ["msg", "err.message", "err.id", "error.cause.token", "ctx.token", "ctx.jobId"]
+
+    found = resolve(MappingSpec(), seen, "line").fields
+    assert found == {"resource": "ctx.jobId", "kind": "msg", "token": "ctx.token"}
+    assert "kind" not in resolve(MappingSpec(), seen[1:], "line").fields
+
+
 def test_saying_which_settles_two_candidates():
     """One word decides between two candidates."""
     assert found("lockedBy", "leaseOwner", holder="lockedBy") == {"holder": "lockedBy"}

@@ -5,11 +5,11 @@ Everything is returned as plain data; report.py renders it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from fencinglab.audit.advice import PROCESSES, TO_RECORD
+from fencinglab.audit.advice import PROCESSES
 from fencinglab.audit.audit import Audit, Result, filled
 from fencinglab.audit.rules import RULES, Rule
 
@@ -52,17 +52,18 @@ _TAKEOVER = "kind = 'grant' and decision = 'accepted' and before_holder <> after
 _WORST = ("violated", "unknown", "not_visible", "not_applicable", "holds", "idle")
 
 
-def sees(con: duckdb.DuckDBPyConnection, never: frozenset[str]) -> list[dict[str, str]]:
-    """[{question, answer: yes / no / not in this log, remedy}] for the table `history`."""
+def sees(con: duckdb.DuckDBPyConnection, never: frozenset[str], remedy: Callable[[str], str]) -> list[dict[str, str]]:
+    """[{question, answer: yes / no / not in this log, remedy}] for the table `history`; `remedy` is a column's.
+
+    A column of `never` shows nothing even where some rows fill it: the first image of an item has none before it.
+    """
     columns = sorted({c for _, needs in QUESTIONS for need in needs for c in need.split("|")})
-    present = filled(con, columns)
+    present = filled(con, columns) - never
     table = []
     for question, needs in QUESTIONS:
         lacking = [need.split("|") for need in needs if not present & set(need.split("|"))]
         answer = "yes" if not lacking else "no" if any(set(n) <= never for n in lacking) else "not in this log"
-        table.append(
-            {"question": question, "answer": answer, "remedy": TO_RECORD[lacking[0][0]].stream if lacking else ""}
-        )
+        table.append({"question": question, "answer": answer, "remedy": remedy(lacking[0][0]) if lacking else ""})
     return table
 
 

@@ -83,7 +83,7 @@ def build(
         "affected": affected[:SHOWN],
         "affected_count": len(affected),
         "writers": evidence.writers(con, audit, SHOWN),
-        "can_see": evidence.sees(con, log.never),
+        "can_see": evidence.sees(con, log.never, lambda column: undecided.remedy(column, log)),
         "statuses": evidence.statuses(con),
         "timeline": history_rows(con, [r["resource"] for r in affected[:WORST]] or evidence.busiest(con, WORST)),
         "rejections": rejections(con),

@@ -20,7 +20,8 @@ def why(audit: Audit, log: read.Log, gaps: Gaps) -> str:
     if _no_image(log):
         return "the stream does not show what a write left: its view must be NEW_AND_OLD_IMAGES"
     if not gaps.decided:
-        return f"{what} does not say what the receiver decided (--map decision=FIELD)"
+        event = "" if any(spec.get("kind") for spec in log.mappings.values()) else "--map kind=FIELD for the event, or "
+        return f"{what} does not say what the receiver decided ({event}--map decision=FIELD)"
     if log.identities and missing & {*_TOKENS}:
         return f"its tokens are identities (`{log.identities[0]}`), which order nothing"
     if "fenced" in missing or "token" in missing:
@@ -96,6 +97,14 @@ def to_record(audit: Audit, log: read.Log, gaps: Gaps) -> list[dict[str, str]]:
                 "line": line,
             }
     return [*found.values()]
+
+
+def remedy(column: str, log: read.Log) -> str:
+    """What would show a column that the log does not, in a sentence for this kind of log."""
+    said = _advice(column, log)
+    if "dynamodb-stream" in log.mappings:
+        return said.stream
+    return said.line if " " in said.line else f"log `{said.line}` with every attempt"
 
 
 def mapped_as(field: str) -> str | None:

@@ -274,8 +274,8 @@ OPENED: dict[str, tuple[str, list[str], str, list[str]]] = {
     "an undeclared status": (
         attempts({}, {}, {}, REFUSED), ["--map", "order_key=seq"], "which statuses are final is not declared (--terminal)",
         [advice.TO_RECORD["after_terminal"].stream]),
-    "OLD_IMAGE": (view("OLD_IMAGE"), [], VIEW, ["(a log line has no image)"]),
-    "KEYS_ONLY": (view("KEYS_ONLY"), [], VIEW, ["(a log line has no image)"]),
+    "OLD_IMAGE": (view("OLD_IMAGE"), [], VIEW, ["only a stream with NEW_AND_OLD_IMAGES shows it"]),
+    "KEYS_ONLY": (view("KEYS_ONLY"), [], VIEW, ["only a stream with NEW_AND_OLD_IMAGES shows it"]),
 }  # fmt: skip
 
 
@@ -290,6 +290,20 @@ def test_what_is_open_is_called_by_its_name(tmp_path, name):
     assert reason in report["headline"]
     assert [item["line"] for item in report["to_record"]] == lines
     assert "rises on renewals" not in json.dumps([report["headline"], report["notes"]])
+
+
+def test_what_would_show_a_gap_is_said_for_the_kind_of_log(tmp_path):
+    """A log of lines is told which field to log, a stream what to store; missing records show in a stream alone."""
+    lines, stream = (
+        {row["question"]: row["remedy"] for row in report_of(tmp_path, {"log": log}, ["--terminal", "DONE"])["can_see"]}
+        for log in (attempts({}, {}, status=...), view("NEW_IMAGE"))
+    )
+
+    assert lines["alerts"] == "log `alertId` with every attempt"
+    assert lines["the final status"] == "log `status` with every attempt"
+    assert "only a stream" in lines["whether records are missing"]
+    assert stream["whether records are missing"] == advice.TO_RECORD["before_image"].stream
+    assert "in the worker" in stream["refused writes and why"]
 
 
 def test_leases_in_another_item_are_named(tmp_path):

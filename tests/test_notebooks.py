@@ -29,6 +29,7 @@ WORDS = range(900, 1601)  # of text
 LINES = 60  # of code in all
 MEDIAN = 2  # lines of a code cell
 LONGEST = 12  # lines of a code cell
+DRAWN = 85  # characters of a line of a drawing: a page 1,000 pixels wide breaks longer ones
 SECONDS = 60  # after twice of which a run is taken as one that hangs
 
 # Beside its defaults every notebook runs with one other set of parameters, in a folder that has these logs.
@@ -163,6 +164,14 @@ def test_structure(name):
 
 
 @notebooks
+def test_drawings_fit(name):
+    """No line of the drawing to predict from is so long that a page breaks it and moves what stands below."""
+    [cell] = [cell for cell in read(NOTEBOOKS[name]).cells if "## Predict" in cell.source]
+
+    assert max(map(len, cell.source.split("```")[1].splitlines())) <= DRAWN
+
+
+@notebooks
 def test_code_is_thin(name):
     """No styling, no functions outside solutions, nothing fetched or run from a file, no imports by star."""
     source = "\n".join(cell.source for cell in code(name))
@@ -255,10 +264,8 @@ def test_becomes_a_page(run, name, tmp_path):
 
 # --------------------------------------------------------------------------- a foreign kernel, exercises
 
-TEACHING = [name for name in NOTEBOOKS if "except ImportError" in code(name)[0].source]
 
-
-@pytest.mark.parametrize("name", TEACHING)
+@notebooks
 def test_a_foreign_kernel_is_told_what_to_type(name):
     """Where fencinglab is missing, the first cell fails with the command that starts the right kernel."""
     python = getattr(sys, "_base_executable", sys.executable)
@@ -367,6 +374,15 @@ def test_what_is_said_of_a_counterexample_is_what_was_found(run, otherwise):
          "No ring: no single write did harm.", "late holds in this run under: none of these"),
     )[otherwise]  # fmt: skip
     assert [line for line in said.splitlines() if line in lines] == [*lines]
+
+
+def test_tokens_as_text_are_shown_where_they_are_compared(run):
+    """The run that 03 tells of them ends with "9" accepted over "10", as the text below it says, and no text is cut."""
+    _, notebook = run("03_every_order", False)
+    rows = table(notebook, "event", "says")
+
+    assert re.search(r'writtenToken "10" →\s+"9"', printed(notebook))
+    assert not any(row["says"].endswith("...") for row in rows)
 
 
 def test_proposed_fixes_improve_and_are_exposed(run):

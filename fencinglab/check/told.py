@@ -12,7 +12,7 @@ from fencinglab.errors import UsageError
 from fencinglab.explore import telling, walk
 from fencinglab.explore.candidates import NAMES
 from fencinglab.explore.hazards import HAZARDS
-from fencinglab.explore.invariants import ALERTING, INVARIANTS, MARKS, SOMETIMES
+from fencinglab.explore.invariants import ALERTING, ENDING, INVARIANTS, MARKS, SOMETIMES
 from fencinglab.explore.repair import UNSAFE, Repair
 from fencinglab.explore.search import Answer, Verdict
 from fencinglab.explore.steps import Model
@@ -26,9 +26,13 @@ SCHEMA = "fencinglab.check/1"  # of the page and of check.json
 PASSING = "passing"  # what --show takes beside the invariants
 _VALUE = re.compile(r'\{\s+("[A-Z]{1,4}": (?:"[^"\n]*"|\[[^\]{}]*\]))\s+\}')  # an attribute value, in several lines
 _LONG = 4_000  # characters of a line of a request
-_SILENT = {
+_SILENT = {  # of the model
     **dict.fromkeys(ALERTING, "no alert is raised (--alert)"),
     "polling-stops": "in this model nobody is granted a finished job",
+}
+_SILENT_REQUESTS = {
+    **dict.fromkeys(ALERTING, "no operation raises an alert"),
+    **dict.fromkeys(ENDING, "no operation is of the kind finish, and `terminal` names no status"),
 }
 
 
@@ -115,9 +119,7 @@ def says(answer: Answer, verdict: Verdict) -> str:
         case "undecided":
             return "not decided"
         case "not_applicable":
-            silent = (
-                _SILENT if isinstance(answer.model, Model) else dict.fromkeys(_SILENT, "no operation raises an alert")
-            )
+            silent = _SILENT if isinstance(answer.model, Model) else _SILENT_REQUESTS
             return f"not asked: {silent[verdict.invariant]}"
     return f"holds in all {answer.states:,} states"
 

@@ -90,7 +90,8 @@ class _Apart:
     def _word(self, team: int, step: Step) -> tuple[object, ...]:
         """What makes two steps the same: who does what with which operation."""
         operation = self.words[team][step.number] if step.worker and step.act not in ("crash", "downgrade") else ""
-        return step.act, step.worker, operation, step.again
+        deleted = step.number if step.act == "delete" else 0
+        return step.act, step.worker, operation, step.again, deleted
 
     def _told(self, seen: dict[_State, tuple[_State, Pair] | None], state: _State, last: Pair) -> Apart:
         steps = [last]

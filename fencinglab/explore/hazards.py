@@ -13,7 +13,7 @@ HAZARDS = {
     "lost-reply": "a reply is lost, and the sender sends the same mutation again",
     "clock-skew": "a worker whose clock runs ahead takes a lease that still runs",
     "release": "a holder that has sent everything gives its lease back before all of it has arrived",
-    "ttl": "clean-up deletes the item, at any time, and the token counter with it",
+    "ttl": "clean-up deletes the item, at any time, and the token counter with it (of requests either, if apart)",
     "restore": "the authority (with requests the whole table) comes back from a backup with an older token",
     "unfenced-worker": "a worker goes on in a version that presents no token",
 }

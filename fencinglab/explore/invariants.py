@@ -63,6 +63,7 @@ INVARIANTS = {
     )
 }
 ALERTING = ("alert-once", "alert-possible")  # nothing to say where the program raises no alert
+ENDING = ("terminal", "polling-stops", "can-finish")  # nor of these where there is no job to be finished
 SOMETIMES = {
     "two-grants": "two grants happened",
     "rejected": "a write was rejected",
@@ -104,6 +105,7 @@ class Past(NamedTuple):
     alerts: int = 0  # capped at 2
     due: bool = False  # an alert was to be raised
     before: int = 0  # the newest grant when the item was last deleted; older ones claim no place in it
+    reopened: int = 0  # the first grant of what was finished; a write under it that is refused is none that counts
     fell: bool = False  # an older write was accepted after a newer one
     stale: bool = False  # a write was accepted after a newer grant
 
@@ -123,7 +125,8 @@ def _observed(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozens
             return Past(before=grant, fell=past.fell, stale=past.stale), _NOTHING, _NOTHING
         case "granted":
             two = frozenset(["two-grants"] if grant > 1 else [])
-            return past, frozenset(["polling-stops"] if after_finish else []), two | again
+            opened = past._replace(reopened=past.reopened or grant) if after_finish else past
+            return opened, frozenset(["polling-stops"] if after_finish else []), two | again
         case "asked":
             return past, _NOTHING, again
         case "unheld":
@@ -145,7 +148,8 @@ def _observed(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozens
         "one-lease-twice": what == "wrote" and grant == past.last,
     }
     happened = frozenset(name for name, is_so in arrived.items() if is_so)
-    tried = max(past.tried, grant if what == "wrote" or grant > past.before else 0)
+    counts = what == "wrote" or (grant > past.before and not 0 < past.reopened <= grant)
+    tried = max(past.tried, grant if counts else 0)
     if what == "refused":
         return past._replace(tried=tried), _NOTHING, happened
     names = {

@@ -18,10 +18,14 @@ from fencinglab.model.rows import Row, elapsed, moment
 
 
 def rows(team: Team, run: Run) -> list[Row]:
-    """A row for each request that was decided, and for a deletion; reads apart. Broken is what does unsafe harm."""
+    """A row for each request that was decided but reads, and for a deletion of the protected item.
+
+    Broken is what does unsafe harm.
+    """
     made: list[Row] = []
     for place, (step, what) in enumerate(zip(run, walk.walked(team, run), strict=True), 1):
-        kind = "ttl_delete" if step.act == "delete" else team.kinds[step.number] if what.operation else READ
+        deleted = step.act == "delete" and not step.number
+        kind = "ttl_delete" if deleted else team.kinds[step.number] if what.operation else READ
         if kind == READ:
             continue
         harm = next((name for name in what.breaks if INVARIANTS[name].group == "unsafe"), "")

@@ -58,8 +58,9 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
         runs = {v.invariant: v.run for v in found.verdicts if v.run is not None}
         model = plain if found is answer else found.model  # which looks at all that a condition may ask for
         broken = [name for name in UNSAFE if name in runs]
-        if STUCK in runs and not stuck_anyway and not plain.rescue(walk.ended(model, runs[STUCK]))[0]:
-            broken.append(STUCK)  # not by what was added
+        hinders = STUCK in runs and plain.rescue(walk.ended(model, runs[STUCK]))[0]  # what was added, and nothing else
+        if STUCK in runs and not hinders and not stuck_anyway:
+            broken.append(STUCK)
         for name in broken:
             demand = _demand(plain, alone, model, runs[name])
             if demand.refusing or demand.avoiding:
@@ -68,7 +69,7 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
                 stuck_anyway = True
             else:
                 return Repair((), {}, None, searches, plain.calls, _why_not(found, original, name))
-        stuck = STUCK in runs and not stuck_anyway
+        stuck = hinders or (STUCK in runs and not stuck_anyway)
         if not stuck and not found.stopped and not {*broken} & {*UNSAFE}:
             chosen = [offered[number] for number in sorted(tried)]
             changed = {one.operation for one in chosen}

@@ -6,15 +6,17 @@ An item is kept as text. What no condition, no update, no later request and no m
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.expression import conjuncts, placeholders, read_by
-from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, each, singles
+from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, each, entries, singles
+from fencinglab.errors import InputError
 
 _FINAL = ("status", "terminal_version", "value")  # what stays once a job is finished
-_COLUMNS = ("token", "holder", "expires_at", *_FINAL, "alert")  # what an invariant asks for
+_COLUMNS = ("token", "holder", "expires_at", *_FINAL, "alert", "ttl")  # what an invariant or a hazard asks for
 
 
 class Standing:
@@ -63,15 +65,25 @@ class Standing:
                 return next(iter(found.values()))
         return None
 
-    def holder(self, items: Items, now: int) -> str:
-        """Whose unexpired lease it is; empty = nobody's."""
-        holder, expiry = (self.column(items, column) for column in ("holder", "expires_at"))
-        return str(holder) if holder and expiry is not None and int(expiry) > now else ""
+    def number(self, items: Items, column: str) -> int | None:
+        """The content of a mapped column that counts; InputError where it is no whole number."""
+        found = self.column(items, column)
+        try:
+            return None if found is None else int(found)
+        except ValueError:
+            raise InputError(
+                f"{self.file.name}: `map` has `{self.file.map[column]}` for {column}, and {found!r} stands in it; a "
+                f"search needs a whole number there, so leave {column} out of `map` or store one"
+            ) from None
+
+    def runs(self, items: Items, now: int) -> bool:
+        """Whether somebody's lease runs, by what `map` names of its holder and of when it runs out."""
+        held = "holder" not in self.file.map or self.column(items, "holder")
+        return bool(held) and ("expires_at" not in self.file.map or (self.number(items, "expires_at") or 0) > now)
 
     def later(self, items: Items, now: int) -> int:
         """The next tick: every lease has run out, also one that was granted by a clock that runs ahead."""
-        expiry = self.column(items, "expires_at")
-        return max(now + self.lease, int(expiry or 0)) + 1
+        return max(now + self.lease, self.number(items, "expires_at") or 0) + 1
 
     def finished(self, items: Items) -> bool:
         return self.column(items, "status") in self.file.terminal
@@ -80,10 +92,22 @@ class Standing:
         """Whether a job was finished, and what it was finished with is another now."""
         return self.finished(before) and any(self.column(before, one) != self.column(after, one) for one in _FINAL)
 
-    def removable(self, item: dict[str, Any]) -> bool:
-        """Whether clean-up may remove the item: where the file writes a clean-up time, only items that carry one."""
+    def removable(self, items: Items) -> Iterator[int]:
+        """The places of the items that clean-up may remove: those that carry the clean-up time that `map` names.
+
+        Where it names none, the protected item and those that a grant changes, in which the token counter lies.
+        """
         attribute = self.file.map.get("ttl", "")
-        return not attribute or attribute in item
+        for place, text in enumerate(items):
+            if text is not None and (attribute in json.loads(text) if attribute else place in self._counters):
+                yield place
+
+    @cached_property
+    def _counters(self) -> frozenset[int]:
+        grants = [one.input for one in self.file.operations.values() if one.kind == "grant"]
+        changed = [one for given in grants for what, one in entries(given) if what != "ConditionCheck"]
+        places = files.places(self.file)
+        return frozenset([0, *(places.index(files.place_of(self.file, one)) for one in changed)])
 
 
 def without(given: dict[str, Any], condition: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
     act: str
     worker: str = ""
-    number: int = 0  # of the program's operation; of a restore the token
+    number: int = 0  # of the program's operation; of a restore the token, of a deletion the place of the item
     again: bool = False  # a copy is left on its way
     accepted: bool | None = None  # what was decided, where something was
     grant: int = 0  # of the message

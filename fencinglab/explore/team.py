@@ -20,7 +20,7 @@ from fencinglab.dynamodb.requests import READ, Items, Requests
 from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore.hazards import Hazard, spent
-from fencinglab.explore.invariants import INVARIANTS, Effect, Past
+from fencinglab.explore.invariants import ALERTING, ENDING, INVARIANTS, Effect, Past
 from fencinglab.explore.sender import Message, Sender, Shared, frozen, plain
 from fencinglab.explore.standing import Standing, unfenced, without
 from fencinglab.explore.steps import NAMES, Move, Step
@@ -49,15 +49,23 @@ class Team:
         self.kinds = tuple(file.operations[use.operation].kind for use in self.program)
         if "grant" not in self.kinds:
             raise InputError(f"{file.name}: {NO_ACQUIRE}")
+        self.words = _words([use.operation for use in self.program])
         self.loose = unfenced(file)
         self._known: dict[tuple[Items, str, str], Sent] = {}
         self.start = Shared(self.stands.seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
+        for column in ("token", "expires_at"):
+            self.stands.number(start, column)
 
     @property
     def asked(self) -> tuple[str, ...]:
         """The invariants that these requests have anything to say of."""
-        silent = () if "alert" in self.kinds else ("alert-once", "alert-possible")
+        silent = {*(() if "alert" in self.kinds else ALERTING), *(ENDING if self.endless else ())}
         return tuple(name for name in INVARIANTS if name not in silent)
+
+    @property
+    def endless(self) -> bool:
+        """Whether there is no job to be finished: no operation finishes one, and no status is final."""
+        return "finish" not in self.kinds and not self.file.terminal
 
     @property
     def title(self) -> str:
@@ -125,18 +133,20 @@ class Team:
     # --- what may happen next
 
     def common(self, shared: Shared) -> Iterator[Move]:
-        """A lease runs out; the item is deleted, and comes to be again where the file says how."""
+        """A lease runs out; an item is deleted, and the protected one comes to be again where the file says how."""
         item = self.stands.item(shared.items)
-        if self.stands.holder(shared.items, shared.now):
+        if "expires_at" in self.file.map and self.stands.runs(shared.items, shared.now):
             after = shared._replace(now=self.stands.later(shared.items, shared.now))
             yield Move(
                 Step("expire"), after, self.idle, None if self.stands.finished(shared.items) else Effect("unheld")
             )
-        if item and shared.grants and self.stands.removable(item) and (less := self._spent(shared, "ttl")):
-            gone = less._replace(items=(None, *less.items[1:]), issued=None)
-            yield Move(Step("delete"), gone, self.idle, Effect("deleted", shared.grants))
+        if shared.grants and (less := self._spent(shared, "ttl")):
+            for place in self.stands.removable(shared.items):
+                gone = less._replace(items=(*less.items[:place], None, *less.items[place + 1 :]), issued=None)
+                effect = None if place else Effect("deleted", shared.grants)
+                yield Move(Step("delete", number=place), gone, self.idle, effect)
         if shared.backup is not None and (less := self._spent(shared, "restore")):
-            token = int(self.stands.column(shared.backup, "token") or 0)
+            token = self.stands.number(shared.backup, "token") or 0
             yield Move(
                 Step("restore", number=token), less._replace(items=shared.backup, issued=None, backup=None), self.idle
             )
@@ -169,8 +179,8 @@ class Team:
         )
 
     def at_rest(self, shared: Shared, past: Past) -> tuple[frozenset[str], frozenset[str]]:
-        """What is broken where nothing is to come any more; the value counts once the job is finished."""
-        finished = self.stands.finished(shared.items)
+        """What is broken where nothing is to come any more; the value of a job counts once that is finished."""
+        finished = self.endless or self.stands.finished(shared.items)
         broken = {
             "final": finished and past.last < past.tried,
             "alert-possible": past.due and not past.alerts and not self._alone(shared, "alert")[0],
@@ -179,7 +189,8 @@ class Team:
 
     def rescue(self, shared: Shared) -> tuple[bool, tuple[Step, ...]]:
         """Whether it is finished, or an undisturbed worker finishes it from here; and its steps."""
-        return (True, ()) if self.stands.finished(shared.items) else self._alone(shared, "finish")
+        done = self.endless or self.stands.finished(shared.items)
+        return (True, ()) if done else self._alone(shared, "finish")
 
     # --- how
 
@@ -205,8 +216,7 @@ class Team:
         return at
 
     def _sends(self, shared: Shared, worker: Sender, name: str, place: int) -> Iterator[Move]:
-        operation = self.program[place].operation
-        bound = self._bound(shared, worker, name, operation)
+        bound = self._bound(shared, worker, name, self.words[place])
         clocks = [(shared, shared.now, "send")]
         if self.kinds[place] == "grant" and (less := self._spent(shared, "clock-skew")):
             clocks.append((less, shared.now + self.stands.lease + 1, "send early"))
@@ -251,12 +261,12 @@ class Team:
         known = {name for name, _ in worker.knows} | ({"token"} if worker.token is not None else set())
         return [place for place in self._next(worker.place) if self.needs(self.program[place].operation) <= known]
 
-    def _bound(self, shared: Shared, worker: Sender, name: str, operation: str) -> dict[str, Any]:
+    def _bound(self, shared: Shared, worker: Sender, name: str, word: str) -> dict[str, Any]:
         """What a worker binds for its next operation."""
         token = {} if worker.token is None else {"token": worker.token}
         return {
-            **dict(worker.knows), "worker": name, "now": shared.now, "operation": f"{name}{worker.start}/{operation}",
-            "value": f"{operation}-{name}{worker.start}", **token,
+            **dict(worker.knows), "worker": name, "now": shared.now, "operation": f"{name}{worker.start}/{word}",
+            "value": f"{word}-{name}{worker.start}", **token,
         }  # fmt: skip
 
     def _decided(self, shared: Shared, name: str, message: Message) -> tuple[Shared, Sent, Effect | None]:
@@ -276,7 +286,7 @@ class Team:
             granted = after._replace(grants=shared.grants + 1, issued=issued, backup=backup)
             done = finished and not self._alert_accepted(granted, name, message, sent)
             return granted, sent, Effect("granted", granted.grants, after=done, undone=undone, reissued=not newer)
-        late = message.grant == shared.grants and self.stands.holder(shared.items, shared.now) != name
+        late = message.grant == shared.grants and not self.stands.runs(shared.items, shared.now)
         stale = message.grant < shared.grants
         if kind in ("renew", "release"):
             return after, sent, Effect("touched", message.grant, stale, late, undone=undone) if accepted else None
@@ -361,3 +371,10 @@ class Team:
             return files.token(self.file, bindings)
         except Unbound:
             return None
+
+
+def _words(names: list[str]) -> tuple[str, ...]:
+    """A word for each place of the program, in its ids and values: what is used again is another operation."""
+    return tuple(
+        f"{name}{names[: place + 1].count(name)}" if name in names[:place] else name for place, name in enumerate(names)
+    )

@@ -93,7 +93,7 @@ def of_requests(team: Team, run: Run, name: str, title: str) -> Told:
     spoken = [_spoken(team, run, place) for place in range(len(run))]
     unsaid = (says for _, says in spoken)
     name = f"{team.file.name.removesuffix('.json')}-{name}"
-    token = max(1, int(team.stands.column(team.start.items, "token") or 0) + 1)
+    token = max(1, (team.stands.number(team.start.items, "token") or 0) + 1)
     events = events_of(FIXES["unfenced"], team.kinds, [step for step, _ in spoken])
     made, why_not = None, ""
     try:
@@ -121,6 +121,8 @@ def _spoken(team: Team, run: Run, place: int) -> tuple[Step | None, str]:
     step = run[place]
     if step.act == "create":
         return None, "that the item comes to be again"
+    if step.act == "delete" and step.number:
+        return None, "that clean-up deletes another item than the protected one"
     if step.act == "restore":
         return step, "that the whole table is what it was, not the token alone"
     if not step.worker or step.act in ("crash", "downgrade"):

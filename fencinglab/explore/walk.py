@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.placeholders import names_in
 from fencinglab.dynamodb.requests import Items, singles
 from fencinglab.dynamodb.sending import Step as Sent
@@ -122,7 +123,8 @@ def _says(team: Team, step: Step, before: Items, after: Items) -> str:
         case "expire":
             return "time passes until every lease has run out"
         case "delete":
-            return "clean-up deletes the item"
+            which = f" {item(files.places(team.file)[step.number].key)}" if step.number else ""
+            return f"clean-up deletes the item{which}"
         case "create":
             return "the item is created again"
         case "restore":

@@ -164,10 +164,11 @@ def test_decision_rule_has_five_lines(verdict):
 
 
 def test_every_rule_is_listed(verdict):
-    """All rules with name, title and status are in the table."""
+    """All rules are in the table with name, status, and what breaks them, headed so: `holds` does not mean that it was."""
     report, text = sample(verdict), html(verdict)
     told = Page(text).sections["rules"]
 
+    assert "Broken when" in told
     assert all(rule["name"] in told and rule["title"] in told for rule in report["rules"])
     assert all(page.STATUS[rule["status"]][1] in told for rule in report["rules"])
 

@@ -129,6 +129,16 @@ def test_line_follows_the_receiver_where_it_speaks():
     assert line(charts.tokens(rows)) == [(1, "7"), (2, "9"), (2.6, "9")]
 
 
+def test_a_row_without_a_place_in_the_order_moves_no_line():
+    """A refusal that only the worker's log tells stands last, and the line does not fall to what it found back then."""
+    late = row(7, "write", 41, order_key=None, before_token=41, decision="rejected")
+    [line] = layers(charts.tokens([*story(), late]), "line")
+    title = layers(charts.tokens([*story(), late]), "point")[0]["encoding"]["x"]["title"]
+
+    assert [point["token"] for point in line["values"]] == ["41", "41", "42", "42", "42", "42", "42", "42"]
+    assert title == "step in the receiver's order; some have no place in it"
+
+
 def test_mutations_without_a_token_have_their_own_lane():
     """A mutation whose token is not known stands below all tokens, not at a token that it may not have presented."""
     chart = charts.tokens([row(1, "grant", 41), row(2, "write", undecided=True)])

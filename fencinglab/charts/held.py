@@ -39,6 +39,11 @@ _TOOLTIPS = {
     "step": "step", "at": "receiver's time", "kind": "kind", "writer": "writer", "presented": "token presented",
     "before": "token held before", "decision": "decision", "holder": "holder afterwards",
 }  # fmt: skip
+_ORDERS = {  # whether all rows have a place in the receiver's order, and whether any has
+    (True, True): "step in the receiver's order",
+    (False, True): "step in the receiver's order; some have no place in it",
+    (False, False): "place in the log (the order is not known)",
+}
 
 
 def window(rows: Sequence[Row]) -> Sequence[Row]:
@@ -62,7 +67,7 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
     points = [point_of(row, before, after) for row, (before, after) in zip(shown, held[first:], strict=False)]
     rings = [point | {"mark": BROKEN} for point in points if point["broken"]]
     line = _line(points)
-    ordered = all(row.get("order_key", "") is not None for row in shown)
+    ordered = {_placed(row) for row in shown}
     places = levels(point["token"] for point in (*points, *line))
     written, left_out = labels(places)
     for point in (*points, *rings, *line):
@@ -71,7 +76,7 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
     place: dict[str, Any] = {
         "x": altair.X(
             "step:Q",
-            title="step in the receiver's order" if ordered else "place in the log (the order is not known)",
+            title=_ORDERS[min(ordered), max(ordered)],
             scale=altair.Scale(domain=[steps[0] - 0.6, steps[-1] + 0.6], nice=False),
             axis=altair.Axis(format="d", grid=False, values=steps if len(steps) <= 20 else altair.Undefined),
         ),
@@ -104,17 +109,29 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
 
 
 def tokens_held(rows: Sequence[Row]) -> list[tuple[int | None, int | None]]:
-    """The token that the receiver held before and after each row, as far as the rows tell."""
+    """The token that the receiver held before and after each row, as far as the rows tell.
+
+    A row that has no place in the order of the others moves nothing, and of before it is known what it says itself.
+    """
     found = []
     held: int | None = None
+    some = any(map(_placed, rows))
     for row in rows:
-        before = held if row["before_token"] is None else integer(row["before_token"])
+        own = integer(row["before_token"])
+        if some and not _placed(row):
+            found.append((own, held))
+            continue
+        before = held if own is None else own
         held = before
         if row["decision"] == "accepted":
             left = row["token"] if row["after_token"] is None and row["kind"] == "grant" else row["after_token"]
             held = None if "delete" in row["kind"] else before if left is None else integer(left)
         found.append((before, held))
     return found
+
+
+def _placed(row: Row) -> bool:
+    return row.get("order_key", "") is not None
 
 
 def point_of(row: Row, before: int | None, after: int | None) -> dict[str, Any]:

@@ -133,7 +133,10 @@ def _proposal(report: dict[str, Any]) -> str:
     ]
     final = [s["status"] for s in report["statuses"] if s["entered"] and s["left"] * 20 <= s["entered"]]
     option = f"--terminal {inert(','.join(final), 200)}" if final else "--terminal none"
-    if report["options"].get("redact"):
+    unordered = any(rule["name"] == "order_unknown" for rule in _violated(report, "evidence"))
+    if unordered and not any(s["left"] for s in report["statuses"]):
+        option = "--terminal with those that nothing leaves, which without an order nobody sees"
+    elif report["options"].get("redact"):
         option = "--terminal with the names that a run without --redact shows"
     return f"Statuses ({'; '.join(seen)}): which are final is not declared; add {option}"
 

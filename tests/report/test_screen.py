@@ -142,6 +142,14 @@ def test_final_statuses_are_proposed(tmp_path):
     assert "which are final" not in screen.screen(audit_logs([str(path)], terminal="DONE"))
 
 
+def test_no_status_is_proposed_where_none_can_be_seen_to_be_left():
+    """Where the order is not known no status is seen to be left, so one that is not final is not proposed as one."""
+    log = str(DATA / "workers.csv")
+
+    assert "add --terminal with those that nothing leaves" in screen.screen(audit_logs([log]))
+    assert "declared; add --terminal DONE\n" in screen.screen(audit_logs([log], order="lines"))
+
+
 # --- the lines for a ticket
 
 

@@ -9,6 +9,7 @@ import pytest
 from pages import addresses
 
 from fencinglab import charts
+from fencinglab.charts import refused
 
 LONG = 10**37 + 41
 HOSTILE = "<script>alert(1)</script>\x1b[31m\x00\u202e</title>\"'&{datum.x}" + "A" * 10_000
@@ -265,6 +266,16 @@ def test_late_is_told_from_stale():
     assert bars["encoding"]["color"]["scale"]["domain"] == [
         meaning for _, meaning, _ in charts.refused.REJECTIONS.values()
     ]
+
+
+def test_reasons_differ_without_colour():
+    """On a grey print, where bars have no shapes, no two reasons have nearly the same grey."""
+    greys = sorted(
+        sum(share * int(colour[place : place + 2], 16) for share, place in ((0.299, 1), (0.587, 3), (0.114, 5)))
+        for _, _, colour in refused.REJECTIONS.values()
+    )
+
+    assert min(b - a for a, b in pairwise(greys)) > 25
 
 
 def test_rejections_are_summed_up_in_the_title():

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from fencinglab.charts.library import altair
-from fencinglab.charts.style import BLUE, GREY, PALE, PAPER, SKY, VERMILLION, Chart, Row, framed, layer
+from fencinglab.charts.style import BLUE, INK, PALE, PAPER, SKY, VERMILLION, Chart, Row, framed, layer
 
 REJECTIONS = {  # field of report["rejections"]: word in the title, in the legend, colour; from the bottom of a bar up
     "stale": ("stale", "stale: a newer token was held", VERMILLION),
     "late": ("late", "late: its own lease had run out", SKY),
-    "done": ("already done", "the work was already done", GREY),
+    "done": ("already done", "the work was already done", PALE),
     "own": ("after their own success", "its own earlier success", BLUE),
-    "other": ("for another reason", "another or no known reason", PALE),
+    "other": ("for another reason", "another or no known reason", INK),
 }
 
 

@@ -27,16 +27,17 @@ def check_prediction(run: Run, guesses: Mapping[str, str]) -> str:
     `guesses` is {line of the timeline: accepted, rejected or not sent}; an empty guess is one that is still to be made.
     """
     steps = {str(step.event): step for step in reversed(run.told) if step.event.act in _SENT}
-    told, right, made = [], 0, 0
-    for line, guess in guesses.items():
+    told, right = [], 0
+    made = sum(bool(said.strip()) for said in guesses.values())
+    for line, said in guesses.items():
+        guess = said.strip().lower()
         if line not in steps:
             told.append(f"? `{inert(line, 80)}` sends nothing here; guess one of {_listed(steps)}")
         elif not guess:
             told.append(f"○ {line}: still to be guessed ({', '.join(ANSWERS)}). {_look(run, steps[line])}")
         elif guess not in ANSWERS:
-            told.append(f"? {line}: `{inert(guess, 40)}` is no answer; it is one of {', '.join(ANSWERS)}")
+            told.append(f"? {line}: `{inert(said, 40)}` is no answer; it is one of {', '.join(ANSWERS)}")
         else:
-            made += 1
             happened = _answer(steps[line])
             right += guess == happened
             mark, words = ("●", "as you said") if guess == happened else ("→", f"you said {guess}")

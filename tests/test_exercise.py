@@ -65,6 +65,8 @@ def test_a_guess_in_other_words_is_told_the_words():
 
     assert "`A wites` sends nothing here; guess one of `A writes old-result`" in told
     assert "`yes` is no answer; it is one of accepted, rejected, not sent" in told
+    assert told.startswith("0 of ")
+    assert predicted({OLD: " Accepted "}) == predicted({OLD: "accepted"})
 
 
 def test_a_broken_fix_is_explained():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources import files as resources
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,7 +27,7 @@ EMPTY = f"select *, ''::varchar as event_id from ({history.select({}, 'range(0)'
 _SQL = resources("fencinglab.logs").joinpath("mutations.sql").read_text(encoding="utf-8")
 _EVENT_IDS = ("@ptr", "eventid", "insertid")
 _ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"  # how loggers write a number that is not there
-_ERRORS = ("error", "err", "errorcode", "exception")  # as the decision, `true` means that there was one
+_ERRORS = ("error", "err", "errorcode", "exception")  # as the decision: what is there tells a fault
 # Fields that deny a success whatever the event calls itself; what they say else proves none.
 _FLAGS = {
     **dict.fromkeys(("applied", "wasapplied", "accepted"), ("false", "not applied")),
@@ -104,7 +105,8 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
         elif column in ("token", "order_key"):
             made[column] = f"case when lower({one}) not in {_ABSENT} then trim({one}) end"
         elif column == "decision" and plain(fields[0].rpartition(".")[2]) in _ERRORS:
-            made[column] = f"case {one} when 'true' then 'error' when 'false' then 'ok' else nullif({one}, '') end"
+            made[column] = f"""case when lower(trim({one})) in ('false', 'ok', 'success') then 'ok'
+                when lower(trim({one})) not in {_NO_FAULT} then 'error ' || {one} end"""
         else:
             made[column] = one if column == "before_holder" else f"nullif({one}, '')"
     if denial := _denial(denying(spec, names), get):
@@ -186,8 +188,8 @@ def rows(
     `raw` gives the SQL of (place, text), asked for where entries are set aside that bring no raw text of their own.
     """
     con.execute(_MACRO)
-    [(total, denied, tokens, names, keys, words_as_keys)] = con.execute(f"""select count(*),
-        count(denial) filter (fault is null),
+    [(total, denied, ids, tokens, names, keys, words_as_keys)] = con.execute(f"""select count(*),
+        count(denial) filter (fault is null), count(event_id) filter (fault is null),
         count(token) filter (fault is null),
         count(*) filter (fault is null and not regexp_full_match(token, '{_NUMBER}')),
         count(order_key) filter (fault is null),
@@ -196,12 +198,16 @@ def rows(
     order = "line" if spec.order == "lines" else "key" if keys and 2 * words_as_keys <= keys else None
     meant = words.meanings("(select distinct kind, decision, outcome, reason, denial from entries)")
     con.execute(f"create or replace temp table meant as {meant}")
-    _fill(con, table, spec, identity, order, several)
+    _fill(con, table, spec, identity, order, several, ids > 0)
+    coded = ids > 0 and _differ(con, table, "event_id")
+    if order == "line":
+        _refuse_backwards(con, table, spec)
     field = spec.get("order_key")
     guessed = order == "key" and "order_key" in spec.recognised
     if contested := _contested(con, table, spec) if guessed else "":
         order = None
-        _fill(con, table, spec, identity, order, several)
+    if coded or contested:
+        _fill(con, table, spec, identity, order, several, ids > 0 and not coded)
     if several:
         _name_overlaps(con, table)
     notes = list(_notes(con, table, spec))
@@ -217,6 +223,10 @@ def rows(
     quotes = tuple(_quotes(con, table))
     if identity:
         notes.append(f"`{spec.get('token')}` holds identities, not numbers: order rules cannot be decided")
+    if coded:
+        notes.append(
+            "event ids are shared by lines of one resource that say different things: they are not used as ids"
+        )
     if keys and order is None and not contested:
         notes.append(f"`{spec.get('order_key')}` holds no numbers: it gives no order")
     aside = _set_aside(con, table, raw)
@@ -239,7 +249,13 @@ def rows(
 
 
 def _fill(
-    con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec, identity: bool, order: str | None, several: bool
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    spec: MappingSpec,
+    identity: bool,
+    order: str | None,
+    several: bool,
+    ids: bool,
 ) -> None:
     """Fill the table with what mutations.sql gives, the faulty rows too."""
     settings = {
@@ -247,7 +263,8 @@ def _fill(
         "order_by": f"{text(order) if order else 'null'}::varchar",
         "terminal": f"[{', '.join(map(text, spec.terminal or ()))}]::varchar[]",
         "events": str(spec.get("kind") is not None),
-        "compared": str(several or order == "key"),
+        "ids": str(ids),
+        "compared": str(several or ids or order == "key"),
         "nameless": text(f"no value in {spec.get('resource')}, the mapped resource"),
     }
     listed = ", ".join(f"{value} as {name}" for name, value in settings.items())
@@ -261,16 +278,33 @@ def _fill(
 def _contested(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> str:
     """Why the values of the order's field cannot be the receiver's count, or nothing."""
     rows = f"from {table} where order_key is not null and fault is null"
-    shared = f"select 1 {rows} group by hash(resource, order_key) having min(says) <> max(says) limit 1"
     fallen = f"""select 1 {rows} qualify "at" + to_microseconds(at_precision + {spec.skew}) < max("at") over (
         partition by hash(resource) order by order_key rows between unbounded preceding and 1 preceding) limit 1"""
-    for why, sql in (
-        ("entries of one resource that say different things have the same value of it", shared),
-        ("in one resource it rises while time falls", fallen),
-    ):
-        if con.execute(sql).fetchall():
-            return why
-    return ""
+    if _differ(con, table, "order_key"):
+        return "entries of one resource that say different things have the same value of it"
+    return "in one resource it rises while time falls" if con.execute(fallen).fetchall() else ""
+
+
+def _differ(con: duckdb.DuckDBPyConnection, table: str, column: str) -> bool:
+    """Whether two rows of one resource that have the same value in the column do not say the same."""
+    rows = f"from {table} where {column} is not null and fault is null"
+    same = f"select 1 {rows} group by hash(resource, {column}) having min(says) <> max(says) limit 1"
+    return bool(con.execute(same).fetchall())
+
+
+def _refuse_backwards(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> None:
+    """Raise an InputError where time falls along most lines of a file: that they are in order was said by a slip."""
+    step = """epoch_us("at") - lag(epoch_us("at")) over (partition by order_scope order by order_key)"""
+    found = con.execute(f"""select order_scope, count(*) filter (step < -slack), count(*) filter (step > slack)
+        from (select order_scope, at_precision + {spec.skew} as slack, {step} as step
+            from {table} where fault is null and "at" is not null) group by order_scope order by 1""").fetchall()
+    for name, fell, rose in found:
+        if fell > max(1, rose):
+            raise InputError(
+                f"{name}: from line to line time falls {fell:,} times and rises {rose:,} times, so its lines are not "
+                "in the receiver's order; does it list the newest first? "
+                f"`tac {shlex.quote(name)}` turns lines round, `sort @timestamp asc` a query"
+            )
 
 
 def _name_overlaps(con: duckdb.DuckDBPyConnection, table: str) -> None:

@@ -6,7 +6,7 @@
 --                   (and denial: what other fields say against its having been written)
 --        `meant`    what the distinct event, decision, outcome, reason and denial texts mean, see words.py
 --        `settings` one row: identity (tokens are no numbers), order_by ('line', 'key' or null), terminal (the statuses),
---                   events (the kind is mapped), compared (entries are told apart by what they say), nameless (the fault of an entry without resource)
+--                   events (the kind is mapped), ids (event ids tell entries apart), compared (entries are told apart by what they say), nameless (the fault of an entry without resource)
 -- Gives  the history's columns where they are known, event_id, scope, line, place, raw, fault; `reports`: whether the entry
 --        reports a mutation; `says`: a hash of all that it says, null where not compared; `remarks`: bits for the notes
 
@@ -56,7 +56,7 @@ select
     scope, line, place, raw,
     scope || ':' || line as source,
     -- of two entries with one place in the order, those that say the same are one
-    coalesce(event_id, case when order_by = 'key' and order_key is not null then 'same ' || hash(order_key, says) end) as event_id,
+    coalesce(case when ids then event_id end, case when order_by = 'key' and order_key is not null then 'same ' || hash(order_key, says) end) as event_id,
     says,
     reports,
     ((clock is not null and at_time is null)::utinyint

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # The first that fits is the line's kind. `write completed` and `lease released, job done` are no finish.
 KINDS = (
-    ("ttl_delete", r"ttl\w*|(item|record|row)s? (was )?expir\w*|expir\w* (item|record|row)s?|evict\w*"),
+    ("ttl_delete", r"^ttl$|ttl (\w+ )?(delet|remov|expir|evict|purg)\w*|(delet|remov|expir|evict|purg)\w* (\w+ )?ttl|"
+                   r"(item|record|row)s? (was )?expir\w*|expir\w* (item|record|row)s?|evict\w*"),
     ("delete", r"delet\w*|remov\w*|purg\w*"),
     ("grant", r"acquir\w*|grant\w*|claim\w*|obtain\w*|take ?over|took over|taken over|steal|stole|stolen|reassign\w*|"
               r"elected|became leader"),
@@ -39,6 +40,13 @@ KINDS = (
               r"insert\w*|upsert\w*|commit(|s|ted|ting)|upload(|s|ed|ing)|overwr(ite|ote|itten|iting)|patch(|ed|ing)|"
               r"transition\w*|status chang(e|ed)"),
     ("finish", r"complet(e|es|ed|ing|ion)|finish(|es|ed|ing)|done|succe(ed|eds|eded|ss)|finali[sz]\w*"),
+)  # fmt: skip
+
+# What is one of these besides is none that ends a lease or only looks: `deleted temp files, saved`.
+STRONGER = (
+    ("grant", r"(lease|lock|leadership|ownership) (acquired|granted|obtained|claimed|taken)|"
+              r"(acquired|granted|obtained|claimed|took) (the |a )?(lease|lock|leadership|ownership)"),
+    ("write", r"saved|wrote|written|updated|persisted|upserted|uploaded|overwritten|replaced|patched|inserted"),
 )  # fmt: skip
 
 REFUSED = (
@@ -70,7 +78,7 @@ ACCEPTED = (  # and what may also follow a refusal
     r"raised|paged|locked|leased"
 )
 # What a field that holds nothing but the decision may say besides.
-REJECTED_VALUE = r"false|no|409|412|conditional\w*|expired|terminal|already \w+|lost lease|lease lost"
+REJECTED_VALUE = r"^(false|no)$|409|412|conditional\w*|expired|terminal|already \w+|lost lease|lease lost"
 OPEN_VALUE = r"5[0-9][0-9]|429"
 ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow|allowed|succeed|commit|pass|passed"
 
@@ -153,6 +161,7 @@ def meanings(texts: str) -> str:
     says that it reports one: an event of a lease, or a single word).
     """
     kind = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in KINDS)
+    stronger = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in STRONGER)
     reason = " ".join(f"when {_says('why', words)} then '{label}'" for label, words in REASONS)
     return f"""
         select kind_text, decision_text, outcome_text, reason_text, denial_text, kind, decision,
@@ -173,6 +182,8 @@ def meanings(texts: str) -> str:
             end as telling
         from (select *, concat_ws(' ', r, d, s, k) as why,
             case
+                when starts_with(d, 'error ') and {_says("k", DONE)} and not {_says("d", REFUSED, REJECTED_VALUE)}
+                    then 'unknown'
                 when {_refused("d", REJECTED_VALUE)} then 'rejected'
                 when {_says("d", REJECTED, REJECTED_VALUE)} then 'unknown'
                 when kind = 'grant' and {_says("d", FAILED)} then 'rejected'
@@ -190,13 +201,15 @@ def meanings(texts: str) -> str:
                 when {_says("k", ACCEPTED)} then 'accepted'
                 else 'unknown'
             end as decision
-        from (select *, case {kind} end as kind
+        from (select *, case when found in ('ttl_delete', 'delete', 'poll') then case {stronger} else found end
+            else found end as kind
+        from (select *, case {kind} end as found
         from (select kind as kind_text, decision as decision_text, outcome as outcome_text, reason as reason_text,
             denial as denial_text, {_positive("denial")} as s,
             {_positive("kind")} as k, {_positive("coalesce(decision, outcome)")} as d,
             {_positive("outcome")} as o, {spaced("reason")} as r, {_denied("kind")} as k_denied,
             {_denied("coalesce(decision, outcome)")} as d_denied, {_denied("outcome")} as o_denied
-        from {texts})))"""
+        from {texts}))))"""
 
 
 def _says(text: str, *words: str) -> str:

@@ -565,6 +565,31 @@ def test_what_the_receiver_held_is_carried_along_the_order(read):
     assert (values[3] == values[4] == values[5], values[5] != values[6], values[:3]) == (True, True, [None] * 3)
 
 
+def test_lines_that_run_backwards_in_time_are_in_no_order(read):
+    """An export that lists the newest first would turn the story round: it is refused with how to turn it back."""
+    texts = [line(timestamp=f"2026-11-29T14:00:0{second}Z") for second in (9, 6, 3)]
+
+    with pytest.raises(InputError, match=r"^log: from line to line time falls 2 times and rises 0 times, .*`tac log`"):
+        read("\n".join(texts), order="lines")
+    assert len(read("\n".join(reversed(texts)), order="lines").rows) == 3
+    assert len(read("\n".join(texts[:2]), order="lines").rows) == 2  # two clocks may be apart
+
+
+@pytest.mark.parametrize("order", ["lines", None])
+def test_an_event_id_that_is_a_code_is_no_id(read, order):
+    """.NET calls the code of a message its `EventId`: lines that share it are no repeats of one, unless they say the same."""
+    code = [line(event="acquired", eventId=1), line(eventId=2), line(eventId=2, worker="w2", token=42)]
+    again = [line(event="acquired", eventId=1), line(eventId=2), line(eventId=2)]
+
+    log = read("\n".join(code), order=order)
+    assert log.column("event_id") == [None] * 3
+    assert (
+        "event ids are shared by lines of one resource that say different things: they are not used as ids"
+        in log.read.notes
+    )
+    assert read("\n".join(again), order=order).column("event_id") == ["1", "2", "2"]
+
+
 def test_nothing_is_carried_between_files_or_without_order(read):
     """Files are scopes of their own, and without order there is no line before."""
     first, second = line(event="acquired"), line(token=40)

@@ -68,6 +68,23 @@ def test_words_against_each_other_leave_it_open():
     assert meaning(kind="0 rows updated", decision="rejected")["decision"] == "rejected"
 
 
+# A deletion ends what is known of the item and a poll writes nothing: neither is told by what stands beside a write.
+KINDS = [
+    ("polled and saved", "write"), ("job saved (ttl=60s)", "write"), ("saved; evicted cache", "write"),
+    ("expired item replaced", "write"), ("deleted temp files and saved result", "write"),
+    ("lease acquired, ttl=30s", "grant"), ("deleted stale lease, lease acquired", "grant"),
+    ("acquired the lease, expired item removed", "grant"), ("lease renewed, ttl 30", "renew"),
+    ("ttl_delete", "ttl_delete"), ("ttl", "ttl_delete"), ("item deleted by ttl", "ttl_delete"), ("TTL expired", "ttl_delete"),
+    ("item removed", "delete"), ("stored item deleted", "delete"), ("lease deleted", "delete"), ("polled", "poll"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "kind"), KINDS)
+def test_a_deletion_or_a_look_is_one_alone(text, kind):
+    """Where a text tells a write or a grant besides, that is what it reports."""
+    assert meaning(kind=text)["kind"] == kind
+
+
 # A word of refusal tells one only where nothing was done besides: the stale write that went through often has both.
 BOTH = [
     *((text, "rejected") for text in (

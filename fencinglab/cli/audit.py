@@ -28,7 +28,11 @@ def add(verbs: Any) -> None:
         help="write report.json, findings.csv, affected.csv, summary.md, report.html, findings as timelines to replay",
     )
     out.add_argument("--notebook", action="store_true", help="with --out: also the executed notebook")
-    out.add_argument("--redact", action="store_true", help="replace every text of the log by a number, everywhere")
+    out.add_argument(
+        "--redact",
+        action="store_true",
+        help="replace every text of the log by a number, but for the names of its fields",
+    )
     out.add_argument("--save-map", metavar="FILE", help="write the mapping as TOML, to give to --map later")
     out.add_argument("--quiet", action="store_true", help="no progress on the terminal")
     what = audit.add_argument_group("what the log means")

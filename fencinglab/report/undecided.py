@@ -73,6 +73,10 @@ def to_record(audit: Audit, log: read.Log, gaps: Gaps) -> list[dict[str, str]]:
     `stream` is a sentence; `line` the field to log, or a sentence where another thing is to be said.
     """
     wanted: dict[str, list[str]] = {}
+    # in lines that are in order, those before one say what the receiver held
+    unordered = "dynamodb-stream" not in log.mappings and any(
+        "order_key" in r.missing for r in audit.results if r.rule.core
+    )
     for result in audit.results:
         if result.rule.core and result.status in ("unknown", "not_visible"):
             names = [need.split("|")[0] for need in result.missing]
@@ -83,9 +87,11 @@ def to_record(audit: Audit, log: read.Log, gaps: Gaps) -> list[dict[str, str]]:
             if _no_image(log):
                 names = ["after_image"]
             for name in names:
-                wanted.setdefault("identity" if log.identities and name in _TOKENS else name, []).append(
-                    result.rule.name
-                )
+                if unordered and name.startswith("before_"):
+                    name = "order_key"
+                elif log.identities and name in _TOKENS:
+                    name = "identity"
+                wanted.setdefault(name, []).append(result.rule.name)
     found = {}
     for column, rules in wanted.items():
         stream, line = _advice(column, log)

@@ -261,6 +261,9 @@ OPENED: dict[str, tuple[str, list[str], str, list[str]]] = {
         "1 write with an older token has no known decision (log `decision`, or --map decision=FIELD)", [DECISION]),
     "no decision at all": (
         attempts(decision=...), [], "the log does not say what the receiver decided (--map decision=FIELD)", [DECISION]),
+    "no decision and no event": (
+        attempts(decision=..., action=...), [],
+        "what the receiver decided (--map kind=FIELD for the event, or --map decision=FIELD)", [DECISION]),
     "identities": (
         attempts({"token": "x"}, {"token": "y"}, {"token": "y"}, {"token": "x"}, {"token": "y"}), [],
         "its tokens are identities (`token`), which order nothing", [advice.TO_RECORD["identity"].line]),
@@ -268,8 +271,8 @@ OPENED: dict[str, tuple[str, list[str], str, list[str]]] = {
         attempts(*({"version": n} for n in range(1, 6)), seq=...), [],
         "the log does not say in which order the receiver decided",
         ["if every accepted mutation raises `version`, it is the order: --map order_key=version; "
-         "else log `sequence` with every attempt, or map it: --map order_key=FIELD", "storedOwner"]),
-    "no order": (attempts(seq=...), [], "the log does not say in which order the receiver decided", ["sequence", "storedOwner"]),
+         "else log `sequence` with every attempt, or map it: --map order_key=FIELD"]),
+    "no order": (attempts(seq=...), [], "the log does not say in which order the receiver decided", ["sequence"]),
     "no status": (attempts({}, {}, {}, REFUSED, status=...), [], "the log does not say which status a write left", ["status"]),
     "an undeclared status": (
         attempts({}, {}, {}, REFUSED), ["--map", "order_key=seq"], "which statuses are final is not declared (--terminal)",

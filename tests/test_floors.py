@@ -25,7 +25,7 @@ FLOORS = (
         (
             "dynamodb.mock", "dynamodb.expression", "dynamodb.placeholders", "dynamodb.requests", "dynamodb.parse",
             "dynamodb.rest", "dynamodb.shelf", "dynamodb.sending", "dynamodb.hold", "dynamodb.takeover",
-            "dynamodb.status", "dynamodb.poller", "dynamodb",
+            "dynamodb",
         ),
         (
             "logs.mapping", "logs.values", "logs.decode", "logs.clean", "logs.detect", "logs.inputs", "logs.unwrap",

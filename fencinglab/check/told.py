@@ -216,7 +216,7 @@ def mended(repair: Repair) -> str:
     """The smallest repair: each condition that it adds, and the requests to paste, as lines that nothing wraps."""
     count = len(repair.added)
     if repair.answer is None:
-        head = f"No repair: no set of conditions on {', '.join(NAMES)} holds within these bounds"
+        head = f"No repair was found, of conditions on {', '.join(NAMES)}, within these bounds"
         return "\n".join(["", *wrapped("", f"{head}: {repair.why_not}.")]) + "\n"
     head = f"The smallest repair within the same bounds adds {count} condition{'s' * (count > 1)}, found by exploring"
     lines = ["", *wrapped("", f"{head}; fewer do not hold.")]

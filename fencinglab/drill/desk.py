@@ -6,12 +6,12 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb.hold import Hold, Told
-from fencinglab.dynamodb.requests import READ, Item, Requests, begin, places
+from fencinglab.dynamodb.requests import READ, Item, Requests, begin, counters, frozen, key_of, places
 from fencinglab.dynamodb.sending import changed
 
 APART = (0.0, 0.0005, 0.002)  # seconds by which workers that begin together may be apart: not, a little, a request
@@ -52,7 +52,7 @@ class Notes:
     def __init__(self, most_requests: int, until: float) -> None:
         self.lines: list[Line] = []
         self.checks: list[Check] = []
-        self.judged: dict[tuple[str, str], str] = {}  # table and key -> resource, of the items the file begins with
+        self.judged: dict[tuple[str, str], str] = {}  # table and key -> resource, also of what a grant makes
         self.beside: set[tuple[str, str]] = set()  # table and key of what else it touches, such as a token floor
         self.most_requests, self.until, self.requests = most_requests, until, 0
         self._one = threading.Lock()
@@ -62,7 +62,7 @@ class Notes:
         with self._one:
             self.requests += 1
         if self.requests > self.most_requests:
-            raise Stopped(f"more than {self.most_requests:,} requests")
+            raise Stopped(f"it asked for more than {self.most_requests:,} operations")
         if time.monotonic() > self.until:
             raise Stopped("the time was over")
 
@@ -91,12 +91,13 @@ class Desk:
         self._items += 1
         resource = f"{self.scenario}-{self.run}-{self._items}"
         known = {"resource": resource, "now": self.now(), **self.given}
+        granted = counters(self.file, known)
         for place, item in zip(places(self.file, known), begin(self.file, known), strict=True):
-            if item is None:
+            if item is None and place not in granted:
                 self.notes.beside.add((place.table, place.key))
                 continue
             self.notes.judged[place.table, place.key] = resource
-            if start:
+            if start and item is not None:
                 self.notes.count()
                 self.client.put_item(TableName=place.table, Item=json.loads(item))
         return resource
@@ -234,11 +235,34 @@ def lines(desk: Desk, worker: str, told: Told) -> list[Line]:
     if kind == READ or told.name in desk.file.creates:
         return []
     at = told.messages[-1].at
+    item = told.item or (told.request.input.get("Item") if told.decision == "accepted" else None)
     last = Line(
         desk.scenario, worker, changed(desk.file, told.request), kind, at, told.token, told.operation,
-        told.decision, told.reason if told.decision == "rejected" else "", told.outcome, told.item,
+        told.decision, told.reason if told.decision == "rejected" else "", told.outcome, item,
     )  # fmt: skip
     if told.decision == "rejected" and told.ok:  # its own success, of which it had not heard
         lost = last._replace(decision="unknown", reason="", outcome="unknown", item=None, sent_at=told.messages[0].at)
         return [lost, last._replace(outcome="failed")]
     return [last]
+
+
+def remove_expired(client: Any, file: Requests, now: int, keys: Collection[str] | None = None) -> tuple[str, ...]:
+    """What a clean-up by time to live removes at this second: the keys of the items whose `ttl` has passed.
+
+    An item without the attribute, `ttl` unless `map` names another, stays, as with DynamoDB's own; most mocks have no
+    clean-up of their own. With `keys` no other item is looked at.
+    """
+    ttl = file.map.get("ttl", "ttl")
+    passed = {
+        "ConditionExpression": "#ttl <= :now", "ExpressionAttributeNames": {"#ttl": ttl},
+        "ExpressionAttributeValues": {":now": {"N": str(now)}},
+    }  # fmt: skip
+    removed = []
+    for name in (table["TableName"] for table in file.tables):
+        for page in client.get_paginator("scan").paginate(TableName=name, ConsistentRead=True):
+            for item in page["Items"]:
+                key = frozen(key_of(file, name, item))
+                if ttl in item and int(item[ttl]["N"]) <= now and (keys is None or key in keys):
+                    client.delete_item(TableName=name, Key=json.loads(key), **passed)
+                    removed.append(key)
+    return tuple(removed)

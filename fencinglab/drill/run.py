@@ -127,7 +127,7 @@ def choose(file: Requests, names: Sequence[str]) -> tuple[list[Scenario], list[t
         else:
             chosen.append(scenario)
     if not chosen:
-        raise InputError(f"{file.name}: none of the scenarios can be played with it")
+        raise InputError(f"{file.name}: none of the scenarios can be played with it, since {left_out[0][1]}")
     return chosen, left_out
 
 

@@ -12,21 +12,20 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fencinglab.drill.desk import Desk, Stopped
+from fencinglab.drill.desk import Desk, Stopped, remove_expired
 from fencinglab.drill.process import Child
 from fencinglab.dynamodb.expression import placeholders
 from fencinglab.dynamodb.hold import Told
 from fencinglab.dynamodb.mock import lose_replies
 from fencinglab.dynamodb.placeholders import names_in
 from fencinglab.dynamodb.requests import READ, Requests, Single, singles
-from fencinglab.dynamodb.status import remove_expired
 
 
 class Scenario(NamedTuple):
     """A named scenario."""
 
     play: Callable[[Desk], None]
-    kinds: tuple[str, ...] = ()  # of operations that it needs
+    kinds: tuple[str, ...] = ("finish",)  # of operations that it needs
     creates: bool = False  # it needs the operations by which an item comes to be
     reads_back: bool = False  # it needs items that show which operation was done
     shows: tuple[str, ...] = ()  # rules that it breaks on any receiver; if unsafe, it is played only when named
@@ -302,30 +301,32 @@ def authority_restored(desk: Desk) -> None:
 SCENARIOS = {
     one.name: one
     for one in (
-        Scenario(simultaneous_acquire, takes=("workers", "rounds", "seed")),
+        Scenario(simultaneous_acquire, kinds=(), takes=("workers", "rounds", "seed")),
         Scenario(delayed_response),
         Scenario(clock_skew, shows=("leases_overlap",)),
         Scenario(crashed_worker),
         Scenario(replacement_owner),
         Scenario(duplicate_terminal),
-        Scenario(alert, kinds=("alert", "release")),
-        Scenario(rate_limit, kinds=("retry", "schedule")),
+        Scenario(alert, kinds=("finish", "alert", "release")),
+        Scenario(rate_limit, kinds=("retry", "schedule", "finish")),
         Scenario(replay),
         Scenario(ttl_clean_up, creates=True),
-        Scenario(double_enqueue, creates=True, takes=("seed",)),
+        Scenario(double_enqueue, kinds=(), creates=True, takes=("seed",)),
         Scenario(lost_reply, reads_back=True),
         Scenario(stalled_process, signals=True),
         Scenario(killed_process, signals=True),
-        Scenario(alert_recovered, kinds=("alert", "release"), shows=("work_after_terminal",), named=True),
-        Scenario(mixed_versions, shows=("unfenced_write",), named=True),
-        Scenario(ttl_restart, shows=("token_restarted",), named=True),
-        Scenario(authority_restored, shows=("image_went_back",), named=True),
+        Scenario(alert_recovered, kinds=("finish", "alert", "release"), shows=("work_after_terminal",), named=True),
+        Scenario(mixed_versions, kinds=(), shows=("unfenced_write",), named=True),
+        Scenario(ttl_restart, kinds=(), shows=("token_restarted",), named=True),
+        Scenario(authority_restored, kinds=(), shows=("image_went_back",), named=True),
     )
 }  # fmt: skip
 
 
 def not_played(scenario: Scenario, file: Requests) -> str:
     """Why a scenario cannot be played with a file or on this machine; empty where it can."""
+    if not file.of_kind("write") and not file.of_kind("finish"):
+        return "no operation of the file writes"
     if missing := [kind for kind in scenario.kinds if not file.of_kind(kind)]:
         return f"the file has no operation of the kind {', '.join(missing)}"
     if scenario.creates and not file.creates:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from fencinglab.dynamodb.mock import prepare
+
 _WORD = re.compile(r"(?P<name>[#A-Za-z_]\w*)(?P<call>\s*\()?|(?P<value>:\w+)|(?P<rest>\.\s*[#\w]+|\[\d+\])")
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
 _SECTION = re.compile(r"(?<![#:\w])(SET|ADD|REMOVE|DELETE)\b", re.IGNORECASE)
@@ -64,16 +66,11 @@ def read_by(update: str, names: Mapping[str, str]) -> set[str]:
 
 
 def fails(condition: str, names: Mapping[str, str], values: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
-    """Whether a condition is not met by an item (empty: there is none), judged by moto, which the mock is made of.
-
-    A comparison of a number with a text is not met; moto itself stumbles over it.
-    """
+    """Whether a condition is not met by an item (empty: there is none), judged by moto, which the mock is made of."""
     from moto.dynamodb.comparisons import get_filter_expression
     from moto.dynamodb.models.dynamo_type import DynamoType
     from moto.dynamodb.models.dynamo_type import Item as Stored
 
-    try:
-        parsed = get_filter_expression(condition, dict(names), dict(values))
-        return not parsed.expr(Stored(DynamoType({"S": ""}), None, dict(item)))
-    except TypeError:
-        return True
+    prepare()
+    parsed = get_filter_expression(condition, dict(names), dict(values))
+    return not parsed.expr(Stored(DynamoType({"S": ""}), None, dict(item)))

@@ -15,6 +15,7 @@ from fencinglab.dynamodb import requests
 from fencinglab.dynamodb.placeholders import Unbound
 from fencinglab.dynamodb.requests import Item, Place, Request, Requests, places, singles_sent
 from fencinglab.dynamodb.sending import Answer, members, read, send, why
+from fencinglab.errors import InputError
 
 
 class Sent(NamedTuple):
@@ -76,7 +77,12 @@ class Hold:
         return places(self.file, self.known)[0]
 
     def create(self) -> Told:
-        """Let the item come to be, by the operations that the file names for it; the first refusal ends it."""
+        """Let the item come to be, by the operations that the file names for it; the first refusal ends it.
+
+        InputError where it names none.
+        """
+        if not self.file.creates:
+            raise InputError(f"{self.file.name}: says not how an item comes to be; name its operations in `creates`")
         for name in self.file.creates:
             told = self.do(name)
             if not told.ok:

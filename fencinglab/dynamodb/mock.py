@@ -44,6 +44,7 @@ class Mock:
     def __init__(self, atomic: bool = True) -> None:
         from moto.core.botocore_stubber import BotocoreStubber
 
+        prepare()
         self.atomic = atomic
         self._one: Any = threading.Lock() if atomic else nullcontext()
         self._account = str(random.SystemRandom().randrange(10**11, 10**12))  # moto keeps accounts apart
@@ -78,7 +79,7 @@ class Mock:
         with self._one:
             try:
                 answered = self._moto.process_request(AWSPreparedRequest("POST", url, given, body, False))
-            except Exception as error:  # any slip inside moto, such as a number compared with a text
+            except Exception as error:  # any slip inside moto
                 return _fault(500, "InternalServerError", f"{type(error).__name__}: {error}")
         if answered is None:
             return _fault(400, "UnknownOperationException", "moto has no such operation")
@@ -170,21 +171,20 @@ def lose_replies(client: Any, lost: Callable[[str], bool]) -> None:
 def _local(service: str, endpoint_url: str) -> Any:
     """A client that looks at nothing on this machine: no profile, no credentials, no configured endpoint, no proxy."""
     direct: dict[str, Any] = {"proxies": {}} if urlsplit(endpoint_url).hostname in LOOPBACK else {}
-    return _session().client(
-        service, endpoint_url=endpoint_url, aws_access_key_id="fencinglab", aws_secret_access_key="none",
+    return session().create_client(
+        service, region_name=REGION, endpoint_url=endpoint_url,
+        aws_access_key_id="fencinglab", aws_secret_access_key="none",
         config=_config(ignore_configured_endpoint_urls=True, **direct),
     )  # fmt: skip
 
 
 @cache
-def _session() -> Any:
-    """A session that knows only the shapes of requests; reading those takes longer than all else."""
-    import boto3
+def session() -> Any:
+    """A botocore session that knows only the shapes of requests; reading those takes longer than all else."""
     from botocore.session import Session
 
     nothing = {"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
-    session = Session(session_vars={**nothing, "credentials_file": (None, None, os.devnull, None)})
-    return boto3.Session(botocore_session=session, region_name=REGION)
+    return Session(session_vars={**nothing, "credentials_file": (None, None, os.devnull, None)})
 
 
 def _config(**more: Any) -> Any:
@@ -194,6 +194,28 @@ def _config(**more: Any) -> Any:
     return Config(
         retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=20, max_pool_connections=64, **more
     )
+
+
+@cache
+def prepare() -> None:
+    """Let moto take a comparison of two types as not met, as DynamoDB does, and look at no profile of this machine."""
+    import boto3
+    from moto.core.base_backend import AccountSpecificBackend
+    from moto.dynamodb import comparisons
+
+    def careful(met: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+        def expr(self: Any, item: Any) -> bool:
+            try:
+                return met(self, item)
+            except TypeError:
+                return False
+
+        return expr
+
+    for name in ("OpLessThan", "OpLessThanOrEqual", "OpGreaterThan", "OpGreaterThanOrEqual", "FuncBetween"):
+        one = getattr(comparisons, name)
+        one.expr = careful(one.expr)
+    setattr(AccountSpecificBackend, "get_session", lambda: boto3.Session(botocore_session=session()))  # noqa: B010
 
 
 def _fault(status: int, name: str, message: str) -> Reply:

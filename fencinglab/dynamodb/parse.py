@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 from fencinglab.dynamodb import expression
+from fencinglab.dynamodb.mock import session
 from fencinglab.dynamodb.placeholders import BOUND, names_in, typed
 from fencinglab.dynamodb.requests import ACTIONS, COLUMNS, FILE, READ, Claims, Item, Operation, Requests, Use, entries
 from fencinglab.errors import InputError, nearest
@@ -232,7 +232,8 @@ def _shape(method: str, given: Mapping[str, Any]) -> str:
     from botocore.validate import ParamValidator
 
     stood_in = _stood_in(given)
-    report = ParamValidator().validate(stood_in, _service().operation_model(method).input_shape)
+    shapes = session().get_service_model("dynamodb")
+    report = ParamValidator().validate(stood_in, shapes.operation_model(method).input_shape)
     return report.generate_report().splitlines()[0] if report.has_errors() else next(_no_numbers(stood_in), "")
 
 
@@ -246,13 +247,6 @@ def _no_numbers(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _no_numbers(inner)
-
-
-@cache
-def _service() -> Any:
-    from botocore.session import Session
-
-    return Session().get_service_model("dynamodb")
 
 
 def _stood_in(value: Any) -> Any:

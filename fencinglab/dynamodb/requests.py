@@ -68,7 +68,7 @@ class Use(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """What the file says of itself; an exploration holds it to its word."""
+    """What the file says of itself, in the words of the explorer; `tests/explore/claims.py` holds files to it."""
 
     holds: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
@@ -248,6 +248,14 @@ def places(file: Requests, bindings: Bindings | None = None) -> tuple[Place, ...
 def place_of(file: Requests, request: Mapping[str, Any]) -> Place:
     """Where the item lies that a single request of the file is about."""
     return _place(file, request["TableName"], key_in(file, request), _known(file, {"now": 0}))
+
+
+def counters(file: Requests, bindings: Bindings | None = None) -> frozenset[Place]:
+    """Where the items lie that a grant changes, with the token counter."""
+    known = _known(file, {"now": 0, **(bindings or {})})
+    grants = [one.input for one in file.operations.values() if one.kind == "grant"]
+    changed = [one for given in grants for what, one in entries(given) if what != "ConditionCheck"]
+    return frozenset(_place(file, one["TableName"], key_in(file, one), known) for one in changed)
 
 
 def begin(file: Requests, bindings: Bindings | None = None) -> Items:

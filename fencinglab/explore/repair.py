@@ -25,7 +25,7 @@ UNSAFE = tuple(name for name, one in INVARIANTS.items() if one.group == "unsafe"
 
 
 class Repair(NamedTuple):
-    """What was found; without an answer no set of these conditions holds, or none was found within the bound."""
+    """What was found; without an answer none was, and `why_not` says whether there can be one."""
 
     added: tuple[Candidate, ...]
     operations: dict[str, Operation]  # those that change, as they should be
@@ -53,7 +53,7 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
     alone = [team.with_file(repaired(original, [one])) for one in offered]
     plain = team.with_file(original.file)
     demands, useless = list[_Demand](), set[frozenset[int]]()
-    tried, found, stuck_anyway = frozenset[int](), answer, False
+    tried, found, stuck_anyway, cut = frozenset[int](), answer, False, ""
     for searches in range(MOST_SEARCHES):
         runs = {v.invariant: v.run for v in found.verdicts if v.run is not None}
         model = plain if found is answer else found.model  # which looks at all that a condition may ask for
@@ -75,15 +75,18 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
             changed = {one.operation for one in chosen}
             operations = {name: one for name, one in found.model.file.operations.items() if name in changed}
             return Repair(tuple(chosen), operations, found, searches, plain.calls)
+        cut = cut or ("" if broken else found.stopped)
         useless.add(tried)
         tried = next((one for one in _sets(len(offered), demands) if one not in useless), frozenset())
         if not tried:
-            why = "each of them lets a run through that does harm, or leaves the job stuck"
+            why = "each set of them lets a run through that does harm, or leaves the job stuck"
+            why = f"not decided, for one of the searches {cut}" if cut else why
             return Repair((), {}, None, searches, plain.calls, why)
         progress(f"repair {searches + 1}: {len(tried)} condition{'s' * (len(tried) != 1)}")
         file = repaired(original, [offered[number] for number in sorted(tried)])
         found = explore(team.with_file(file), most=most, until=UNSAFE)
-    return Repair((), {}, None, MOST_SEARCHES, plain.calls, f"none was found in {MOST_SEARCHES} searches")
+    why = f"not decided, after {MOST_SEARCHES} sets of them that do not hold"
+    return Repair((), {}, None, MOST_SEARCHES, plain.calls, why)
 
 
 def _demand(plain: Team, alone: Sequence[Team], team: Team, run: Run) -> _Demand:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.expression import conjuncts, placeholders, read_by
-from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, each, entries, singles
+from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, each, singles
 from fencinglab.errors import InputError
 
 _FINAL = ("status", "terminal_version", "value")  # what stays once a job is finished
@@ -104,10 +104,8 @@ class Standing:
 
     @cached_property
     def _counters(self) -> frozenset[int]:
-        grants = [one.input for one in self.file.operations.values() if one.kind == "grant"]
-        changed = [one for given in grants for what, one in entries(given) if what != "ConditionCheck"]
         places = files.places(self.file)
-        return frozenset([0, *(places.index(files.place_of(self.file, one)) for one in changed)])
+        return frozenset([0, *map(places.index, files.counters(self.file))])
 
 
 def without(given: dict[str, Any], condition: str) -> dict[str, Any]:

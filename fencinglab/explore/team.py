@@ -18,8 +18,8 @@ from fencinglab.dynamodb.parse import NO_ACQUIRE
 from fencinglab.dynamodb.placeholders import Unbound, names_in
 from fencinglab.dynamodb.requests import READ, Items, Requests
 from fencinglab.dynamodb.sending import Step as Sent
-from fencinglab.errors import InputError, UsageError
-from fencinglab.explore.hazards import Hazard, spent
+from fencinglab.errors import InputError, UsageError, nearest
+from fencinglab.explore.hazards import HAZARDS, Hazard, spent
 from fencinglab.explore.invariants import ALERTING, ENDING, INVARIANTS, Effect, Past
 from fencinglab.explore.sender import Message, Sender, Shared, frozen, plain
 from fencinglab.explore.standing import Standing, unfenced, without
@@ -41,6 +41,7 @@ class Team:
             raise UsageError(
                 f"--workers {workers}: a search needs 1 to {len(NAMES) - 1}; with more than 2 it takes long"
             )
+        _claimed(file)
         self.file, self.hazards, self.names = file, tuple(hazards), tuple(NAMES[:workers])
         self._ask, self.stands = receiver, Standing(file)
         self.idle = Sender()
@@ -371,6 +372,15 @@ class Team:
             return files.token(self.file, bindings)
         except Unbound:
             return None
+
+
+def _claimed(file: Requests) -> None:
+    """Refuse a claim about an invariant or a hazard that there is not."""
+    for part, known in (("holds", INVARIANTS), ("breaks", INVARIANTS), ("hazards", HAZARDS)):
+        for one in getattr(file.claims, part):
+            if str(one).partition("=")[0] not in known:
+                near = f"nearest: `{nearest(str(one), known, 1)[0]}`; allowed: {', '.join(known)}"
+                raise InputError(f"{file.name}: `claims`: `{part}` has no `{one}` ({near})")
 
 
 def _words(names: list[str]) -> tuple[str, ...]:

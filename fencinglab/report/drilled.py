@@ -41,7 +41,8 @@ def judged(drilled: Drilled, out: Path | None = None, fail_on: str = "") -> Iter
         folder = out or Path(scratch)
         left = contents(drilled)
         if not left:
-            raise InputError("nothing was written and nothing refused: there is no history to audit")
+            why = next((f"; {name} did not end: {why}" for name, why in drilled.stopped), "")
+            raise InputError(f"{drilled.file.name}: nobody sent a change, so there is no history to audit{why}")
         output.place(left, folder)
         options = options_of(drilled) | ({"fail_on": fail_on} if fail_on else {})
         logs = [str(folder / name) for name in left]
@@ -127,10 +128,13 @@ def _headline(one: Judged) -> str:
         first = failed[0].scenario if failed else one.drilled.unlike[0]
         return f"Violated: {one.drilled.file.name} on {where} did not do what was expected, first in {first}."
     if one.drilled.stopped:
-        return f"Not decided: {len(one.drilled.stopped)} scenarios on {where} did not come to their end."
+        names = ", ".join(name for name, _ in one.drilled.stopped)
+        return f"Not decided: on {where} these did not come to their end: {names}."
     count = len(one.drilled.played)
     expect = "1 scenario expects" if count == 1 else f"{count} scenarios expect"
-    return f"{one.drilled.file.name} on {where}: all that {expect} came true."
+    wrote = any(line["kind"] not in ("grant", "renew", "release") for line in one.drilled.log)
+    nobody = "" if wrote else ", but nobody wrote under a lease, so no write was put to the test"
+    return f"{one.drilled.file.name} on {where}: all that {expect} came true{nobody}."
 
 
 def _wrapped(begin: str, text: str) -> list[str]:

@@ -19,11 +19,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from poller import RequestStatus
+
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.hold import Told
 from fencinglab.dynamodb.mock import Mock, client
 from fencinglab.dynamodb.sending import tables
-from fencinglab.dynamodb.status import RequestStatus
 
 
 def race(receiver: object, rounds: int, workers: int) -> tuple[int, int, int]:

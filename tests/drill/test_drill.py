@@ -15,6 +15,7 @@ from fencinglab.drill.run import LEAST, MOCK, Plan, Receiver, choose, drill
 from fencinglab.drill.scenarios import SCENARIOS, listing
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.mock import Mock, client
+from fencinglab.dynamodb.parse import parse
 from fencinglab.errors import InputError, UsageError
 from fencinglab.report import drilled
 from fencinglab.report.examine import audit_logs
@@ -194,7 +195,7 @@ def test_a_table_that_does_not_fit_is_refused():
 
 def test_bounds_are_kept():
     """Beyond its requests or its time a drill stops, says what did not end, and is no pass."""
-    for plan, why in ((Plan(("replacement-owner",), max_requests=3), "more than 3 requests"),
+    for plan, why in ((Plan(("replacement-owner",), max_requests=3), "it asked for more than 3 operations"),
                       (Plan(("replacement-owner",), seconds=1), "the time was over")):  # fmt: skip
         done = drill(STATUS, MOCK, plan)
         assert done.stopped == (("replacement-owner", why),)
@@ -261,3 +262,51 @@ def test_the_files_are_a_teams_files(whole):
     assert all(":123456789012:table/request-status-drill-" in record["eventSourceARN"] for record in records)
     assert all(isinstance(record["dynamodb"]["ApproximateCreationDateTime"], (int, float)) for record in records)
     assert all("scenario" in json.loads(line) for line in left["workers.jsonl"].splitlines())
+
+
+def lock_item(raw):
+    """The lease is an item that the acquire puts; what is written asks only whether the job is done."""
+    table, now = raw["table"]["TableName"], {":now": {"N": "$now"}}
+    raw |= {"program": ["acquire", "save", "complete"], "map": {**raw["map"]}}
+    del raw["map"]["token"], raw["map"]["written_token"], raw["operations"]["renew"], raw["operations"]["release"]
+    raw["operations"]["acquire"] = {"kind": "grant", "put-item": {
+        "TableName": table, "ExpressionAttributeValues": now,
+        "Item": {"jobId": "lock#${resource}", "leaseOwner": "$worker", "leaseExpiresAt": {"N": "$expiry"}},
+        "ConditionExpression": "attribute_not_exists(jobId) OR leaseExpiresAt <= :now",
+    }}  # fmt: skip
+    for name in ("save", "complete"):
+        one = raw["operations"][name]["update-item"]
+        one["UpdateExpression"] = one["UpdateExpression"].replace("writtenToken = :token, ", "")
+        one["ConditionExpression"] = "attribute_not_exists(terminalVersion)"
+        del one["ExpressionAttributeValues"][":token"]
+
+
+def test_a_lease_that_the_acquire_puts_is_drilled():
+    """Its item is there for nobody before the first grant, and still its records are what the audit reads."""
+    raw = json.loads(files.example())
+    lock_item(raw)
+    done = drill(parse(json.dumps(raw), "mine.json"), MOCK, Plan(("crashed-worker", "replacement-owner")))
+    keys = {one["dynamodb"]["Keys"]["jobId"]["S"][:5] for one in done.stream}
+
+    assert keys == {"lock#", "crash", "repla"}
+    with audited(done) as (judged, _):
+        assert judged.exit_code == 1 and not all(check.holds for check in done.checks)
+
+
+def test_a_file_that_finishes_nothing_is_drilled_as_far_as_it_goes():
+    """Scenarios in which somebody finishes are left out with that reason, and the others are played."""
+    raw = json.loads(files.example())
+    raw["program"].remove("complete")
+    del raw["operations"]["complete"]
+    chosen, left_out = choose(parse(json.dumps(raw), "mine.json"), ())
+
+    assert [one.name for one in chosen] == ["simultaneous-acquire"]
+    assert ("crashed-worker", "the file has no operation of the kind finish") in left_out
+
+
+def test_a_drill_in_which_nobody_writes_says_so():
+    """All came as expected, and that no write was put to the test stands in the same sentence."""
+    with audited(drill(STATUS, MOCK, Plan(("double-enqueue",)))) as (judged, _):
+        assert drilled.report(judged).startswith(
+            "request-status.json on the mock: all that 1 scenario expects came true, but nobody wrote under a lease, "
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 import urllib.request
@@ -14,6 +15,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from receivers import acquire, at_once, table
 
+from fencinglab.dynamodb import expression
 from fencinglab.dynamodb.mock import REGION, Mock, client, lose_replies
 from fencinglab.errors import UsageError
 
@@ -119,16 +121,15 @@ def test_mocks_know_nothing_of_each_other():
 
 
 def test_what_moto_cannot_do_is_a_server_error():
-    """A number compared with a stored text is a slip inside moto: HTTP 500, as from its server, not a Python error."""
+    """The size of what is not there is a slip inside moto: HTTP 500, as from its server, not a Python error."""
     with Mock() as mock:
         receiver = mock.client()
         table(receiver)
-        receiver.put_item(
-            TableName="request-status",
-            Item={"requestId": {"S": "r"}, "leaseOwner": {"S": "A"}, "leaseExpiresAt": {"S": "1"}},
-        )
         with pytest.raises(ClientError) as caught:
-            acquire(receiver, "r", "B", 100)
+            receiver.put_item(
+                TableName="request-status", Item={"requestId": {"S": "r"}},
+                ConditionExpression="size(nothing) > :n", ExpressionAttributeValues={":n": {"N": "1"}},
+            )  # fmt: skip
         assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
         for headers in (
             {},
@@ -218,3 +219,22 @@ def test_streams_show_each_change():
     assert [r["eventName"] for r in records] == ["INSERT", "MODIFY"]
     assert records[1]["dynamodb"]["OldImage"] == {"requestId": {"S": "req"}}
     assert json.dumps(records[1]["dynamodb"]["NewImage"]["fencingToken"]) == '{"N": "1"}'
+
+
+@pytest.mark.parametrize(
+    ("condition", "met"),
+    [("kept > :n", False), ("kept <= :n", False), ("kept BETWEEN :n AND :n", False), ("NOT kept > :n", True)],
+)
+def test_values_of_two_types_are_not_compared(condition, met):
+    """A number against a stored text meets no comparison, and so the opposite of each: nothing is stumbled over."""
+    item = {"id": {"S": "r"}, "kept": {"S": "5"}}
+
+    assert expression.fails(condition, {}, {":n": {"N": "1"}}, item) is not met
+
+
+def test_no_profile_of_this_machine_matters():
+    """A profile that there is not stops neither a request file from being read nor the mock from answering."""
+    words = [sys.executable, "-m", "fencinglab", "drill", "--quiet", "--scenario", "rate-limit"]
+    done = subprocess.run(words, env={**os.environ, "AWS_PROFILE": "nope"}, capture_output=True, text=True)
+
+    assert "request-status.json on the mock: all that 1 scenario expects came true." in done.stdout, done.stderr

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
-from fencinglab.dynamodb import shelf
-from fencinglab.dynamodb.mock import Mock, lose_replies
-from fencinglab.dynamodb.poller import (
+from poller import (
     SCRIPTS,
     Alerts,
     DataManager,
     Hurried,
     Logical,
+    RequestStatus,
     Response,
     crashed,
     in_order,
@@ -21,8 +19,10 @@ from fencinglab.dynamodb.poller import (
     paused,
     scheduler,
 )
+
+from fencinglab.dynamodb import shelf
+from fencinglab.dynamodb.mock import Mock, lose_replies
 from fencinglab.dynamodb.sending import tables
-from fencinglab.dynamodb.status import RequestStatus
 
 FILE = shelf.find("request-status")
 WORKERS = ("wp-cron/web-1", "action-scheduler/web-2", "queue-worker/q-4", "recovery/deploy-118")

@@ -7,13 +7,14 @@ from itertools import count
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
+from poller import Alerts, RequestStatus
 
+from fencinglab.drill.desk import remove_expired
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.hold import ids
 from fencinglab.dynamodb.mock import Mock, client, lose_replies
-from fencinglab.dynamodb.poller import Alerts
 from fencinglab.dynamodb.sending import tables
-from fencinglab.dynamodb.status import RequestStatus, remove_expired
+from fencinglab.errors import InputError
 
 FILE = shelf.find("request-status")
 WEEK = 604_800
@@ -161,10 +162,10 @@ def test_a_request_that_never_arrived_is_sent_again(desk):
 
 
 def test_a_server_error_is_no_refusal(desk):
-    """A stored text where a number belongs makes the mock stumble: unknown, and nothing is concluded from it."""
+    """An ADD to a stored text is an error of its own: unknown, and nothing is concluded from it."""
     desk.receiver.put_item(
         TableName="request-status",
-        Item={"requestId": {"S": "req-1"}, "leaseOwner": {"S": "X"}, "leaseExpiresAt": {"S": "900"}},
+        Item={"requestId": {"S": "req-1"}, "fencingToken": {"S": "40"}},
     )
     done = desk.worker("A").acquire()
     assert (done.decision, done.outcome, done.token) == ("unknown", "unknown", None)
@@ -320,3 +321,18 @@ def test_the_served_mock_is_the_same_receiver():
         a.enqueue()
         assert a.acquire().ok and b.acquire().reason == "held"
         assert json.dumps(a.look(), sort_keys=True) == json.dumps(b.look(), sort_keys=True)
+
+
+def test_a_file_that_does_not_say_how_an_item_comes_to_be(desk):
+    """Its worker cannot create one: that is said, with the name of what is missing."""
+    with pytest.raises(InputError, match="request-status.json: says not how an item comes to be; name its operations"):
+        RequestStatus(desk.receiver, "A", "req-2", lambda: 1000, file=FILE._replace(creates=())).create()
+
+
+def test_clean_up_goes_by_the_attribute_that_the_file_names(desk):
+    """An item is removed by the attribute of `map`, where that is not `ttl`."""
+    file = FILE._replace(map={**FILE.map, "ttl": "removeAt"})
+    key = {"requestId": {"S": "req-3"}}
+    desk.receiver.put_item(TableName="request-status", Item={**key, "removeAt": {"N": "5"}, "ttl": {"N": "99"}})
+
+    assert (remove_expired(desk.receiver, file, 4), len(remove_expired(desk.receiver, file, 5))) == ((), 1)

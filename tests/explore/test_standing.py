@@ -176,3 +176,15 @@ def test_a_repair_lets_somebody_finish():
     assert found.answer.of("can-finish").status == "violated"  # with these conditions a second owner never writes
     assert found.repair.answer.of("ownership").status == "holds"
     assert found.repair.answer.of("can-finish").length > 0
+
+
+@pytest.mark.parametrize(
+    ("part", "one", "near"),
+    [("holds", "ownerships", "ownership"), ("breaks", "orders", "order"), ("hazards", "crashes", "crash")],
+)
+def test_a_claim_is_about_something_that_there_is(part, one, near):
+    """An invariant or a hazard that there is not is refused with the nearest, not passed over."""
+    file = mine(lambda raw: raw.update(claims={part: [one]}))
+
+    with pytest.raises(InputError, match=rf"`claims`: `{part}` has no `{one}` \(nearest: `{near}`; allowed: "):
+        check(file, most=1_000)

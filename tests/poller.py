@@ -15,13 +15,63 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-from fencinglab.dynamodb.hold import Told
+from fencinglab.dynamodb import shelf
+from fencinglab.dynamodb.hold import Hold, Told
 from fencinglab.dynamodb.requests import Requests
-from fencinglab.dynamodb.status import FAILED, FINAL, RequestStatus
 
 Story = Iterator[float]
 Record = Callable[[str, str, Told], None]  # worker, resource, what came of an operation
+SUCCEEDED, FAILED = "SUCCEEDED", "FAILED"
+FINAL = {SUCCEEDED: "finish", FAILED: "fail"}  # a failure leaves an alert due
 BASE = 1_772_442_000  # 2026-03-02T09:00:00Z: where the clocks begin
+
+
+class RequestStatus(Hold):
+    """One worker's hold on one request."""
+
+    def __init__(
+        self, client: Any, worker: str, resource: str, clock: Callable[[], int], *,
+        file: Requests | None = None, operations: Iterator[str] | None = None, tries: int = 2, **given: Any,
+    ) -> None:  # fmt: skip
+        """As a Hold; without `file` by the request-status file that comes with the package."""
+        file = file or shelf.find("request-status")
+        super().__init__(client, worker, resource, clock, file, operations=operations, tries=tries, **given)
+
+    def enqueue(self) -> Told:
+        """Create the request under a token floor of its own: its tokens begin above all that were issued before."""
+        return self.create()
+
+    def acquire(self) -> Told:
+        """Take the request where nobody holds it or the lease ran out, under a new token."""
+        return self.do("acquire")
+
+    def renew(self) -> Told:
+        """More time under the same token, as long as the lease runs."""
+        return self.do("renew")
+
+    def schedule_next_poll(self, delay: int, backoff: int = 0) -> Told:
+        """Say in how many seconds the request is looked at next."""
+        return self.do("schedule_next_poll", delay=delay, backoff=backoff)
+
+    def record_response(self, status: str, value: str) -> Told:
+        """Store an answer that is not final: its status, and the hash of its content."""
+        return self.do("record_response", status=status, value=value)
+
+    def decide_retry(self, decision: str, delay: int) -> Told:
+        """Store whether the business asks again, and when; the item and its token stay."""
+        return self.do("decide_retry", decision=decision, delay=delay)
+
+    def finish(self, status: str, value: str) -> Told:
+        """The one transition into SUCCEEDED or FAILED; a failure leaves an alert due in the same step."""
+        return self.do(FINAL[status], value=value)
+
+    def raise_alert(self, alert: str) -> Told:
+        """Record that the alert that was due has been sent under this id."""
+        return self.do("raise_alert", alert=alert)
+
+    def release(self) -> Told:
+        """Give the request back; its token stays in the item."""
+        return self.do("release")
 
 
 class Response(NamedTuple):

@@ -33,7 +33,7 @@ STAMP = VENV / "lab.stamp"  # locked during a set-up, holds the fingerprint of a
 
 VERBS = ("replay", "audit", "check", "compare", "drill", "notebooks", "test")
 GUIDE = f"""\
-learn   {LAUNCHER} lab.py replay report-generation      see how a late worker does harm, step by step
+learn   {LAUNCHER} lab.py replay report-generation      see how a stale write does harm, step by step
 audit   {LAUNCHER} lab.py audit YOUR-LOG                find the writes that a worker had no right to make
 review  {LAUNCHER} lab.py audit YOUR-LOG --out report   the same as files, to take into a design review"""
 

@@ -92,7 +92,7 @@ def _never_came_back(run: Run) -> Iterator[str]:
     for worker in {event.worker for event in run.timeline.events if event.act == "restart"}:
         gone.pop(worker, None)
     for worker, line in gone.items():
-        yield f"{worker} crashed in line {line} and never came back, and only a worker that comes back writes late"
+        yield f"{worker} crashed in line {line} and never came back, and only one that comes back makes a stale write"
 
 
 class _Life:

@@ -69,7 +69,7 @@ def test_a_token_that_starts_again_hides_nothing():
     ("name", "reason"),
     [
         ("paused-before-acquiring", "A paused in line 8 before it had acquired, so it held no token to grow old"),
-        ("killed-for-good", "A crashed in line 10 and never came back, and only a worker that comes back writes late"),
+        ("killed-for-good", "A crashed in line 10 and never came back, and only one that comes back makes a stale write"),
         ("second-write", "nobody took over"),
         ("report-generation", ""),
     ],

@@ -117,11 +117,13 @@ class Requests(NamedTuple):
         return (*names[: grant + 1], *(name for name in names[grant + 1 :] if name in self.token_from))
 
     def reads_before(self, name: str) -> tuple[str, ...]:
-        """The reads that stand directly before an operation of the program and have something that they expect."""
+        """The reads directly before an operation of the program that expect something, or tell what it names."""
         names = [use.operation for use in self.program]
+        told = {one.partition(".")[0] for one in names_in(self.operations[name].input) if "." in one}
         found: list[str] = []
         for before in reversed(names[: names.index(name)] if name in names else []):
-            if not self.operations[before].expects:
+            one = self.operations[before]
+            if one.kind != READ or not (one.expects or before in told):
                 break
             found.insert(0, before)
         return tuple(found)

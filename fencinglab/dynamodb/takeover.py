@@ -14,6 +14,7 @@ from fencinglab.dynamodb.hold import Hold, Told
 from fencinglab.dynamodb.mock import Mock
 from fencinglab.dynamodb.requests import Requests, begin, expected, places
 from fencinglab.dynamodb.sending import tables
+from fencinglab.errors import InputError
 
 PAUSES = ("after its grant", "before its write")
 NOT_SENT = "not sent"
@@ -40,7 +41,13 @@ class Takeover(NamedTuple):
 
 
 def takeover(client: Any, file: Requests, pause: str, resource: str = "req-8f23") -> Takeover:
-    """Play it on a new item at a receiver whose tables are there, on a logical clock."""
+    """Play it on a new item at a receiver whose tables are there, on a logical clock.
+
+    InputError where the file finishes nothing, or `map` names no value that would tell whose result stands.
+    """
+    if not file.of_kind("finish") or "value" not in file.map:
+        lacks = "`map` names no value" if file.of_kind("finish") else "no operation is of the kind finish"
+        raise InputError(f"{file.name}: {lacks}, so that a takeover cannot be told to its end")
     given = {"resource": resource, "now": 0}
     for place, item in zip(places(file, given), begin(file, given), strict=True):
         if item:

@@ -218,3 +218,22 @@ def test_the_receiver_is_asked_once_for_the_same(monkeypatch):
     found, _ = told(rows, file(GUARDS["latest"]))
 
     assert (found.decided, len(asked)) == (6, 2)
+
+
+def test_a_lease_item_that_the_grant_makes_is_there_when_something_is_written():
+    """Where `start` has no lease yet, a write is not refused for want of it: it stands there with what the log says."""
+    lease, value = {"TableName": "jobs", "Key": {"id": {"S": "lease"}}}, {":value": {"S": "$value"}}
+    acquire = {
+        **lease, "UpdateExpression": "SET leaseOwner = :w ADD fencingToken :one",
+        "ExpressionAttributeValues": {":w": {"S": "$worker"}, ":one": {"N": "1"}}, "ReturnValues": "ALL_NEW",
+    }  # fmt: skip
+    asked = {**lease, "ConditionExpression": "fencingToken = :t", "ExpressionAttributeValues": {":t": {"N": "$token"}}}
+    kept = {"TableName": "jobs", "Key": {"id": {"S": "job"}}, "UpdateExpression": "SET made = :value"}
+    write = {"TransactItems": [{"ConditionCheck": asked}, {"Update": {**kept, "ExpressionAttributeValues": value}}]}
+    beside = file(
+        "fencingToken = :token", start={"id": "job"}, program=["acquire", "do_write"],
+        operations={"acquire": {"kind": "grant", "update-item": acquire}, "do_write": {"transact-write-items": write}},
+    )  # fmt: skip
+    found, _ = told(ran("report-generation"), beside)
+
+    assert (found.refuses_stale, found.stale, found.refuses_good) == (1, 1, 0)

@@ -142,3 +142,18 @@ def test_conditions_are_listed():
 
     assert [row["operation"] for row in rows].count("finish") == 2
     assert all("fencingToken = :token" in row["condition"] for row in rows if row["kind"] in ("renew", "release"))
+
+
+def test_a_read_is_sent_before_what_names_its_reply():
+    """A read directly before an operation that takes something from it belongs to it, also where it expects nothing."""
+    file = shelf.find("broken-check-then-write")
+    look = file.operations["look_before_response"]._replace(expects={})
+    other = file._replace(operations={**file.operations, look.name: look})
+    write = file.operations["record_response"]
+    named = write._replace(input={**write.input, "Key": {"requestId": {"S": f"${look.name}.requestId"}}})
+
+    assert file.reads_before("record_response") == ("look_before_response",)
+    assert other.reads_before("record_response") == ()
+    assert other._replace(operations={**other.operations, write.name: named}).reads_before("record_response") == (
+        "look_before_response",
+    )

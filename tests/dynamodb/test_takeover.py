@@ -6,6 +6,7 @@ import pytest
 
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.takeover import PAUSES, on_a_mock, side_by_side
+from fencinglab.errors import InputError
 
 STALE = "rejected (newer_token)"
 DONE = "rejected (terminal)"
@@ -40,3 +41,13 @@ def test_side_by_side_is_a_table():
     assert [row["A pauses"] for row in rows] == list(PAUSES)
     assert [row["A writes after B"] for row in rows] == ["accepted", STALE]
     assert {row["requests"] for row in rows} == {"broken-token-read-after"}
+
+
+@pytest.mark.parametrize(
+    ("change", "lacks"),
+    [({"map": {}}, "`map` names no value"), ({"program": ()}, "no operation is of the kind finish")],
+)
+def test_a_file_that_cannot_be_told_to_its_end(change, lacks):
+    """Without a finish or a mapped value a takeover is refused in a sentence."""
+    with pytest.raises(InputError, match=f"request-status.json: {lacks}, so that a takeover cannot be told"):
+        side_by_side([shelf.find("request-status")._replace(**change)])

@@ -29,7 +29,7 @@ def html(found: Check, test: str = "") -> str:
         model=answer.model, states=answer.states, stopped=answer.stopped,
         hazards=", ".join(map(str, answer.model.hazards)), off=", ".join(told.off(answer)),
         verdicts=[(v, INVARIANTS[v.invariant], told.says(answer, v)) for v in answer.verdicts], runs=runs,
-        needed=[(need, told.without(need)) for need in found.needed], repair=found.repair,
+        needed=[(need, told.without(need)) for need in found.needed], alone=told.ALONE, repair=found.repair,
         mended=[*told.requests(found.repair)] if found.repair else [], test=test,
         of_file=not isinstance(answer.model, Model), MARKS=MARKS, VERDICT=VERDICT, charts=charts,
         versions={"fencinglab": fencinglab.__version__}, schema=told.SCHEMA,

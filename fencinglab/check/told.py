@@ -182,9 +182,12 @@ def _told(found: Told) -> Iterator[str]:
     yield from wrapped("", telling.unsaid(found))
 
 
+ALONE = "Each is taken away alone: of two that stand in for each other both are called redundant."
+
+
 def why(needs: Sequence[Needed]) -> str:
     """For every condition what breaks without it, or that it is redundant within the bounds."""
-    lines = ["", "Why each condition is there, within the same bounds:"]
+    lines = ["", *wrapped("", f"Why each condition is there, within the same bounds. {ALONE}")]
     for operation in dict.fromkeys(need.operation for need in needs):
         lines.append(f"  {operation}")
         for need in (one for one in needs if one.operation == operation):

@@ -130,6 +130,7 @@ def test_why_each_condition_is_there():
     assert {need.operation for need in found.needed} == {"acquire", "record_response", "finish"}
     assert len(found.needed) == len(walk.conditions(found.answer.model))
     assert "leaseOwner = :worker: redundant within these bounds" in text
+    assert told.ALONE in " ".join(text.split())  # or all that stand in for each other would be taken for needless
     assert any(need.breaks for need in found.needed)
     assert "✕ NOT contains(operationsDone, :operation): without it it can be finished twice" in text
 

@@ -87,13 +87,14 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
     """{column: SQL of its text} for `event_id`, `denial` and the mapped COLUMNS; `get` gives the SQL of a field.
 
     Several fields make one resource (joined by `/`) or one value (hashed together); of other columns the
-    first that is there counts. Empty texts are null, except that an empty `before_holder` is nobody.
+    first that is there counts. Texts are taken without blanks round them (psql fills columns up), empty ones as null,
+    except that an empty `before_holder` is nobody.
     """
     event_id = _event_id(names)
     made = {"event_id": get(event_id)} if event_id else {}
     for column in COLUMNS:
         fields = fields_of(spec, column)
-        given = [get(name) for name in fields]
+        given = [f"trim({get(name)})" for name in fields]
         one = given[0] if len(given) == 1 else f"coalesce({', '.join(given)})"
         if not given:
             continue
@@ -103,10 +104,12 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
             joined = ", chr(31), ".join(given)
             made[column] = f"case when {one} is not null then keyed({text(key)}, concat({joined})) end"
         elif column in ("token", "order_key"):
-            made[column] = f"case when lower({one}) not in {_ABSENT} then trim({one}) end"
+            if column == "order_key":  # pandas writes whole numbers as floats
+                one = f"regexp_replace({one}, '^([0-9]{{1,15}})[.]0+$', '\\1')"
+            made[column] = f"case when lower({one}) not in {_ABSENT} then {one} end"
         elif column == "decision" and plain(fields[0].rpartition(".")[2]) in _ERRORS:
-            made[column] = f"""case when lower(trim({one})) in ('false', 'ok', 'success') then 'ok'
-                when lower(trim({one})) not in {_NO_FAULT} then 'error ' || {one} end"""
+            made[column] = f"""case when lower({one}) in ('false', 'ok', 'success') then 'ok'
+                when lower({one}) not in {_NO_FAULT} then 'error ' || {one} end"""
         else:
             made[column] = one if column == "before_holder" else f"nullif({one}, '')"
     if denial := _denial(denying(spec, names), get):

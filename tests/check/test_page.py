@@ -47,6 +47,7 @@ def test_it_says_all_that_was_found(hostile):
     assert 'id="conditions"' in text and 'id="repair"' in text
     assert "attribute_not_exists(terminalVersion)" in text
     assert "A&#39;s DONE-A arrives again" in text
+    assert "<code>--hazard crash</code> lifts that" in text
     assert 'id="keep"' not in text
 
 

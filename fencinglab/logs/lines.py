@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +28,7 @@ _LONGEST = 1 << 25  # bytes of a line; inputs.py lets none in that is half as lo
 _SAMPLE_FILES, _SAMPLE_LINES, _DEPTH = 6, 2_000, 5
 # Fields in which loggers, containers and Logs Insights keep a whole line, which may be JSON itself.
 _BODIES = ("@message", "message", "msg", "log", "body", "line")
+_POINTERS = 1 << _DEPTH  # of a field; a name of more dots than objects are opened is read by the first ones
 _ONCE = ("resource", "token")  # of two fields of one name parsers take either
 
 
@@ -316,9 +317,10 @@ def _cell(columns: Sequence[str], name: str) -> str:
 
 
 def _pointers(name: str) -> list[str]:
-    """The JSON pointers of a field: a dot in its name may stand for an inner object or for itself."""
-    escaped = name.replace("~", "~0").replace("/", "~1")
-    return list(dict.fromkeys(["/" + escaped.replace(".", "/"), "/" + escaped]))
+    """The JSON pointers of a field: each dot in its name may stand for an inner object or for itself."""
+    parts = name.replace("~", "~0").replace("/", "~1").split(".")
+    between = islice(product("/.", repeat=len(parts) - 1), _POINTERS)
+    return ["/" + "".join(map("".join, zip(parts, (*dots, ""), strict=True))) for dots in between]
 
 
 def _pointed(names: Iterable[str], found: str) -> tuple[str, dict[str, str]]:

@@ -99,6 +99,14 @@ def test_inner_and_dotted_fields_are_read(read):
     assert log.column("token") == [7, 8]
 
 
+def test_a_dotted_name_inside_an_object_is_read(read):
+    """OpenTelemetry keeps `job.id` among its `Attributes`."""
+    log = read(line(resource=..., token=..., Attributes={"job.id": "r1", "fencing.token": 7, "a": {"b.c": 1}}))
+
+    assert "Attributes.a.b.c" in log.names
+    assert (log.column("resource"), log.column("token")) == (["r1"], [7])
+
+
 def test_odd_field_names_are_only_names(read):
     """Quotes, slashes and tildes in a field's name are part of it, not of the SQL around it."""
     names = ["a'b", 'c"d', "e/f", "g~h", "path", "filename", "i}"]

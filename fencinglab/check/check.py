@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from fencinglab.dynamodb import sending
 from fencinglab.dynamodb.mock import Mock, client
 from fencinglab.dynamodb.requests import Requests, begin, renamed
-from fencinglab.errors import InputError
+from fencinglab.errors import InputError, nearest
 from fencinglab.explore import walk
 from fencinglab.explore.apart import Apart, apart
 from fencinglab.explore.hazards import Hazard
@@ -100,7 +101,22 @@ def _searched(team: Team, most: int, progress: Callable[[str], None]) -> Answer:
         for says, optional in _idle(team):
             if not optional:
                 raise InputError(f"{team.file.name}: {says}")
+        _mapped(team)
     return answer
+
+
+def _mapped(team: Team) -> None:
+    """Refuse a file whose `map` names an attribute that never stands in an item: nothing would be seen of it."""
+    items = {text for _, _, _, sent in team.asked_for for text in (*sent.items, *team.start.items) if text}
+    stored = {name for text in items for name in json.loads(text)}
+    for column in ("token", "holder", "expires_at", "status"):
+        attribute = team.file.map.get(column)
+        if attribute and attribute not in stored:
+            near = nearest(attribute, sorted(stored), 1)[0]
+            raise InputError(
+                f"{team.file.name}: `map` has `{attribute}` for {column}, and no request ever stores it at the top of "
+                f"an item; nearest: `{near}`"
+            )
 
 
 @contextmanager

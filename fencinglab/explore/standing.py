@@ -6,6 +6,7 @@ An item is kept as text. What no condition, no update, no later request and no m
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -58,23 +59,23 @@ class Standing:
 
     def column(self, items: Items, column: str) -> Any:
         """The plain content of a mapped column, from the first item that has it."""
+        return next(iter(self._typed(items, column).values()), None)
+
+    def _typed(self, items: Items, column: str) -> dict[str, Any]:
         attribute = self.file.map.get(column, "")
-        for text in items:
-            found = None if text is None else json.loads(text).get(attribute)
-            if found is not None:
-                return next(iter(found.values()))
-        return None
+        found = (json.loads(text).get(attribute) for text in items if text is not None)
+        return next((value for value in found if value is not None), {})
 
     def number(self, items: Items, column: str) -> int | None:
-        """The content of a mapped column that counts; InputError where it is no whole number."""
-        found = self.column(items, column)
-        try:
-            return None if found is None else int(found)
-        except ValueError:
+        """The content of a mapped column that counts; InputError where it is no whole number, or a time as text."""
+        for tag, found in self._typed(items, column).items():
+            if (tag == "N" or column == "token") and re.fullmatch(r"-?\d+", str(found)):
+                return int(found)
             raise InputError(
-                f"{self.file.name}: `map` has `{self.file.map[column]}` for {column}, and {found!r} stands in it; a "
-                f"search needs a whole number there, so leave {column} out of `map` or store one"
-            ) from None
+                f"{self.file.name}: `map` has `{self.file.map[column]}` for {column}, and {json.dumps({tag: found})} "
+                f"stands in it; a search needs a whole number there, so leave {column} out of `map` or store one"
+            )
+        return None
 
     def runs(self, items: Items, now: int) -> bool:
         """Whether somebody's lease runs, by what `map` names of its holder and of when it runs out."""

@@ -111,13 +111,28 @@ def test_without_an_expiry_no_lease_runs_out():
     assert (answer.of("late").status, answer.of("late").missing) == ("empty", ("arrived-late",))
 
 
-@pytest.mark.parametrize(("column", "attribute"), [("token", "fence"), ("expires_at", "expiry")])
-def test_what_counts_is_a_whole_number(column, attribute):
-    """An ETag as the token, or a date as the expiry, is refused with the column and what stands there."""
-    file = mine(lambda raw: raw["start"].update({attribute: "2026-03-02T09:00:00Z"}))
+@pytest.mark.parametrize(
+    ("column", "attribute", "stored"),
+    [
+        ("token", "fence", {"S": "e0"}), ("expires_at", "expiry", {"S": "2026-03-02T09:00:00Z"}),
+        ("expires_at", "expiry", {"S": "60"}), ("expires_at", "expiry", {"N": "60.5"}),
+    ],
+)  # fmt: skip
+def test_what_counts_is_a_whole_number(column, attribute, stored):
+    """An ETag as the token, a date or a text as the expiry is refused with the column and what stands there."""
+    file = mine(lambda raw: raw["start"].update({attribute: stored}))
 
-    with pytest.raises(InputError, match=rf"`map` has `{attribute}` for {column}, and '2026-03-02T09:00:00Z' stands"):
+    with pytest.raises(InputError, match=f"`map` has `{attribute}` for {column}, and {json.dumps(stored)} stands"):
         check(file, most=1_000)
+
+
+@pytest.mark.parametrize(("column", "attribute"), [("expires_at", "expiries"), ("holder", "lease.holder")])
+def test_a_column_is_looked_up_where_something_stands(column, attribute):
+    """A slip in `map`, or a path into an attribute, is refused with the nearest: without it nothing could be seen."""
+    file = mine(lambda raw: raw["map"].update({column: attribute}))
+
+    with pytest.raises(InputError, match=f"`map` has `{attribute}` for {column}, and no request ever stores it"):
+        check(file, most=100_000)
 
 
 def test_a_grant_of_what_is_finished_claims_no_place_in_its_value():

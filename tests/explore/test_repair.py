@@ -151,3 +151,15 @@ def test_conditions_take_the_types_and_statuses_of_the_file():
     assert asked["ExpressionAttributeValues"][":token"] == {"S": "$token"}
     assert asked["ExpressionAttributeValues"][":terminal1"] == {"S": "FAILED"}
     assert sending.refused(made) is None
+
+
+def test_a_search_that_is_given_up_is_no_word_that_there_is_no_repair(monkeypatch):
+    """Where the sets are too many, or one of them is not searched to its end, that is said, and no set is ruled out."""
+    file = shelf.find("broken-unconditional")
+    monkeypatch.setattr("fencinglab.explore.repair.MOST_SEARCHES", 1)
+    given_up = " ".join(told.mended(check(file, workers=1, repaired=True, most=100_000).repair).split())
+    monkeypatch.undo()
+
+    assert given_up.startswith("No repair was found, of conditions on ") and "not decided, after 1 sets" in given_up
+    with searched(file, workers=1) as answer:
+        assert "not decided, for one of the searches stopped at the bound of" in repair(answer, 20).why_not

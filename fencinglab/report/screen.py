@@ -55,7 +55,7 @@ def _suspects(report: dict[str, Any]) -> list[str]:
     for row in report["suspects"][:5]:
         lines.append(
             f"    {inert(row['resource'], 60)}  {_many(row['holders'], 'holder')}, "
-            f"{row['undecided']:,} writes left open, last seen {row['last_seen']}"
+            f"{_many(row['undecided'], 'write')} left open, last seen {row['last_seen']}"
         )
     if not lines and report["verdict"] != "inconclusive":
         return []
@@ -129,7 +129,8 @@ def _basis(report: dict[str, Any]) -> list[str]:
 def _proposal(report: dict[str, Any]) -> str:
     """Which statuses look final, as an option to paste."""
     seen = [
-        f"{inert(s['status'], 30)}: entered {s['entered']:,} times, left {s['left']:,}" for s in report["statuses"][:8]
+        f"{inert(s['status'], 30)}: entered {_many(s['entered'], 'time')}, left {s['left']:,}"
+        for s in report["statuses"][:8]
     ]
     final = [s["status"] for s in report["statuses"] if s["entered"] and s["left"] * 20 <= s["entered"]]
     option = f"--terminal {inert(','.join(final), 200)}" if final else "--terminal none"

@@ -111,6 +111,14 @@ def test_suspects_are_listed_worst_first(reports):
     assert "To decide it: store the token that each write presented: `SET writtenToken = :token`\n" in text
 
 
+def test_one_write_is_not_many(reports):
+    """A count of one has its noun in the singular."""
+    report = reports["no-written-token.jsonl"]
+    text = screen.screen(report | {"suspects": [report["suspects"][0] | {"undecided": 1}]})
+
+    assert "2 holders, 1 write left open" in text
+
+
 def test_what_would_decide_it_is_named_without_suspects(tmp_path):
     """An open audit says what to record also where nothing changed hands; a column is named as --map takes it."""
     line = {"seq": 1, "resource": "r", "event": "lease", "worker": "a", "token": 1}

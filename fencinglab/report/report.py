@@ -92,7 +92,7 @@ def build(
             {"reason": reason, "count": count, "first": next(a.source for a in log.set_aside if a.reason == reason)}
             for reason, count in Counter(a.reason for a in log.set_aside).most_common(SHOWN)
         ],
-        "notes": [*log.notes, *log.quotes, *undecided.notes(gaps, log, evidence.seen_statuses(con))],
+        "notes": [*log.notes, *log.quotes, *undecided.notes(audit, gaps, log, evidence.seen_statuses(con))],
         "inputs": [
             {"name": f.name, "format": f.detected.format, "sha256": f.sha256, "size": f.size, "lines": f.lines}
             for f in log.files

@@ -46,12 +46,18 @@ def why(audit: Audit, log: read.Log, gaps: Gaps) -> str:
     return audit.reasons[0][1] if audit.reasons else "nothing was decided"
 
 
-def notes(gaps: Gaps, log: read.Log, statuses: Sequence[str]) -> Iterator[str]:
+def notes(audit: Audit, gaps: Gaps, log: read.Log, statuses: Sequence[str]) -> Iterator[str]:
     """What of it a reader of any report should know; `statuses` are those that rows have."""
     declared = dict.fromkeys(status for spec in log.mappings.values() for status in spec.terminal or ())
     if unseen := [f"`{status}`" for status in declared if status not in statuses]:
         seen = f"seen are {', '.join(statuses[:8])}{', …' if len(statuses) > 8 else ''}" if statuses else "none is seen"
         yield f"of the statuses that --terminal names no row is known to have {', '.join(unseen)}; {seen}"
+    finished_again = any(audit.of(name).broken for name in ("terminal_left", "terminal_twice"))
+    if finished_again and "dynamodb-stream" not in log.mappings:
+        yield (
+            "log lines show no deletion by TTL or by hand: a resource that was deleted when it was finished, and asked "
+            "for again, looks like one that left its final status"
+        )
     if count := gaps.counting_renewals:
         yield (
             f"in {count:,} {'resource' if count == 1 else 'resources'} the token rose under one holder before its "

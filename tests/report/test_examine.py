@@ -499,3 +499,17 @@ def test_what_is_no_option_is_refused(text, sentence):
         said(text)
     with pytest.raises(UsageError, match="`sinc` is no option of an audit; nearest: `since`"):
         audit_logs(["log"], sinc="2026-03-01")
+
+
+# --- what was deleted unseen
+
+
+def test_lines_that_leave_a_final_status_say_what_they_do_not_show(tmp_path):
+    """Where a finished resource goes on in log lines, the report says that they would not show its deletion."""
+    again = {"status": "DONE"}
+    left = report_of(tmp_path, {"log": attempts({}, again)}, ["--terminal", "DONE"])
+    kept = report_of(tmp_path, {"log": attempts()}, ["--terminal", "DONE"])
+
+    assert [rule["count"] for rule in left["rules"] if rule["name"] == "terminal_left"] == [1]
+    assert [note for note in left["notes"] if "show no deletion by TTL or by hand" in note]
+    assert not [note for note in kept["notes"] if "deletion" in note]

@@ -16,8 +16,10 @@ import nbformat
 import pytest
 
 from fencinglab.check import files
+from fencinglab.errors import UsageError
 from fencinglab.model.fix import FIXES
 from fencinglab.model.matrix import proposals
+from fencinglab.parameters import check_parameters
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "notebooks" / "page.html.j2"
@@ -235,15 +237,17 @@ def test_charts_come_in_three_mimes(run, name, otherwise):
 
 
 @notebooks
-def test_unknown_parameter_is_refused(tmp_path, name):
-    """A misspelt parameter, of which papermill only warns, stops the run with the list of names."""
-    first = re.match(r"(\w+):", parameters(name))[1]
-    done, notebook = papermill(tmp_path, name, "-p", first[::-1] + "x", "1")
+def test_unknown_parameter_is_refused(name):
+    """A misspelt parameter, of which papermill only warns, is refused by the cell after it with the list of names."""
+    declared = parameters(name)
+    first = re.match(r"(\w+):", declared)[1]
+    cells, values = ["", declared, f"# Parameters\n{first[::-1]}x = 1\n"], {}
+    for cell in cells:
+        exec(cell, values)
+    with pytest.raises(UsageError, match=f"no parameter `{first[::-1]}x`") as refused:
+        check_parameters(cells, values)
 
-    assert done.returncode != 0
-    assert f"no parameter `{first[::-1]}x`" in done.stderr
-    assert all(known in done.stderr for known, _ in re.findall(r"^(\w+): (\w+) = ", parameters(name), re.M))
-    assert bundles(notebook) == []
+    assert all(known in str(refused.value) for known, _ in re.findall(r"^(\w+): (\w+) = ", declared, re.M))
 
 
 @notebooks
@@ -551,8 +555,9 @@ def test_audit_of_a_healthy_log_does_not_fail(tmp_path):
 
 
 def test_audit_refuses_a_mistyped_parameter(tmp_path):
-    """A parameter of another type is refused in one sentence with what it takes."""
-    done, _ = papermill(tmp_path, "06_audit_a_log", "-p", "top", "five")
+    """A parameter of another type stops papermill, with one sentence on what it takes, before anything is shown."""
+    done, notebook = papermill(tmp_path, "06_audit_a_log", "-p", "top", "five")
 
     assert done.returncode != 0
     assert "`top` is 'five' (str), it takes int" in done.stderr
+    assert bundles(notebook) == []

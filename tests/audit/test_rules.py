@@ -46,9 +46,9 @@ def test_sql_and_oracle_agree_on_realistic_histories(rows: list[agree.Row], skew
 
 
 @pytest.mark.parametrize(("skew", "retention"), agree.SETTINGS)
-def test_sql_and_oracle_agree_on_a_thousand_seeds(skew: int, retention: int | None) -> None:
-    """A fixed set of a thousand histories is judged the same, under every setting."""
-    found = agree.compare(agree.sample(1_000, seed=7), skew, retention)
+def test_sql_and_oracle_agree_on_a_fixed_sample(skew: int, retention: int | None) -> None:
+    """A few hundred histories, the same in every run, are judged the same, under every setting."""
+    found = agree.compare(agree.sample(300, seed=7), skew, retention)
     assert [str(d) for d in found[:5]] == []
 
 

@@ -50,7 +50,7 @@ STRONGER = (
 )  # fmt: skip
 
 REFUSED = (
-    r"reject\w*|refus(e|es|ed|al)|den(y|ied|ies)|disallowed|not (accepted|allowed|applied)|"
+    r"reject\w*|refus(e|es|ed|al|ing)|den(y|ied|ies|ying)|disallowed|not (accepted|allowed|applied)|"
     r"condition(al)? (check )?(request )?(failed|not met)|precondition failed|transaction cancell?ed"
 )
 REJECTED = (
@@ -84,6 +84,7 @@ ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow|allowed|succeed|commit|pass
 
 # `no conflict` is none, and `already finished` was done by somebody.
 _NEGATED = rf"\b(no|without|never|not) (any )?({REJECTED})\b|\b({REJECTED}) false\b"
+_BEFORE = rf"\balready (been )?({DONE})\b"
 _ELSEWHERE = rf"\b(already|not|be|been) ({DONE})\b"
 
 # What says that nothing was written, told from the text as it stands: in `worker-0: rows updated` the 0 counts nothing.
@@ -161,6 +162,7 @@ def meanings(texts: str) -> str:
     says that it reports one: an event of a lease, or a single word).
     """
     kind = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in KINDS)
+    before = f"regexp_replace(k, '{_BEFORE}', ' ', 'g')"
     stronger = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in STRONGER)
     reason = " ".join(f"when {_says('why', words)} then '{label}'" for label, words in REASONS)
     return f"""
@@ -198,7 +200,7 @@ def meanings(texts: str) -> str:
                 when kind = 'grant' and {_says("k", FAILED)} then 'rejected'
                 when s is not null or {_says("k", REJECTED, FAILED, OPEN)} then 'unknown'
                 when k_denied is not null then k_denied
-                when {_says("k", ACCEPTED)} then 'accepted'
+                when {_says(before, ACCEPTED)} then 'accepted'
                 else 'unknown'
             end as decision
         from (select *, case when found in ('ttl_delete', 'delete', 'poll') then case {stronger} else found end

@@ -100,6 +100,15 @@ BOTH = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("text", "decision"), [
+    ("job already completed", "unknown"), ("already been saved", "unknown"), ("job already completed, refusing write", "rejected"),
+    ("lease already acquired, saved", "accepted"), ("has been saved", "accepted"),
+])  # fmt: skip
+def test_what_was_done_already_was_not_done_by_this_line(text, decision):
+    """A worker that finds the job finished has written nothing: read as a finish, its line would be the harm."""
+    assert meaning(kind=text)["decision"] == decision
+
+
 @pytest.mark.parametrize("column", ["kind", "decision"])
 @pytest.mark.parametrize(("text", "decision"), BOTH)
 def test_a_refusal_beside_a_success_is_neither(text, decision, column):

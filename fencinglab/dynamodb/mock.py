@@ -198,10 +198,15 @@ def _config(**more: Any) -> Any:
 
 @cache
 def prepare() -> None:
-    """Let moto take a comparison of two types as not met, as DynamoDB does, and look at no profile of this machine."""
+    """Let moto do as DynamoDB does, and look at no profile of this machine.
+
+    A comparison of two types is not met, and an update that makes an item leaves one record in the stream: moto puts
+    an item that is only its key first, and records that as well.
+    """
     import boto3
     from moto.core.base_backend import AccountSpecificBackend
     from moto.dynamodb import comparisons
+    from moto.dynamodb.models.table import StreamShard
 
     def careful(met: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
         def expr(self: Any, item: Any) -> bool:
@@ -212,9 +217,19 @@ def prepare() -> None:
 
         return expr
 
+    def once(add: Callable[..., None]) -> Callable[..., None]:
+        def added(self: Any, old: Any, new: Any) -> None:
+            if old is None and new is getattr(self, "made", None):  # filled by now
+                self.items.pop()
+            self.made = new if old is None else None
+            add(self, old, new)
+
+        return added
+
     for name in ("OpLessThan", "OpLessThanOrEqual", "OpGreaterThan", "OpGreaterThanOrEqual", "FuncBetween"):
         one = getattr(comparisons, name)
         one.expr = careful(one.expr)
+    setattr(StreamShard, "add", once(StreamShard.add))  # noqa: B010
     setattr(AccountSpecificBackend, "get_session", lambda: boto3.Session(botocore_session=session()))  # noqa: B010
 
 

@@ -205,20 +205,48 @@ def test_aws_is_reached_only_by_its_word(lured):
     assert lured == []
 
 
+def streamed(mock):
+    """The records of the only stream of a mock."""
+    streams = mock.client("dynamodbstreams")
+    arn = streams.list_streams()["Streams"][0]["StreamArn"]
+    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+    begin = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
+    return streams.get_records(ShardIterator=begin["ShardIterator"])["Records"]
+
+
 def test_streams_show_each_change():
     """The stream of a table has one record for each change of an item that was put before, with both images."""
     with Mock() as mock:
-        receiver, streams = mock.client(), mock.client("dynamodbstreams")
+        receiver = mock.client()
         table(receiver)
         receiver.put_item(TableName="request-status", Item={"requestId": {"S": "req"}})
         acquire(receiver, "req", "A", 100)
-        arn = streams.list_streams()["Streams"][0]["StreamArn"]
-        shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
-        begin = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
-        records = streams.get_records(ShardIterator=begin["ShardIterator"])["Records"]
+        records = streamed(mock)
     assert [r["eventName"] for r in records] == ["INSERT", "MODIFY"]
     assert records[1]["dynamodb"]["OldImage"] == {"requestId": {"S": "req"}}
     assert json.dumps(records[1]["dynamodb"]["NewImage"]["fencingToken"]) == '{"N": "1"}'
+
+
+def test_an_update_that_makes_an_item_is_one_record():
+    """An item that comes to be by an update, alone or in a transaction, leaves one record with all that it holds."""
+    with Mock() as mock:
+        receiver = mock.client()
+        table(receiver)
+        request = {
+            "TableName": "request-status", "UpdateExpression": "SET leaseOwner = :a",
+            "ExpressionAttributeValues": {":a": {"S": "A"}},
+        }  # fmt: skip
+        for key in ("alone", "alone", "together"):
+            one = {**request, "Key": {"requestId": {"S": key}}}
+            if key == "together":
+                receiver.transact_write_items(TransactItems=[{"Update": one}])
+            else:
+                receiver.update_item(**one)
+        records = streamed(mock)
+    assert [(r["eventName"], len(r["dynamodb"]["NewImage"])) for r in records] == [
+        ("INSERT", 2), ("MODIFY", 2), ("INSERT", 2),
+    ]  # fmt: skip
+    assert len({r["dynamodb"]["SequenceNumber"] for r in records}) == 3
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,8 @@ DECISION_RULE = (
     ("polling stops", ("work_after_terminal",)),
     ("retries and alerts cannot double", ("operation_twice", "alert_twice")),
 )  # fmt: skip
-_TAKEOVER = "kind = 'grant' and decision = 'accepted' and before_holder <> after_holder and before_holder <> ''"
+_GRANT = "kind = 'grant' and decision = 'accepted'"
+_TAKEOVER = "before_holder <> after_holder and before_holder <> ''"  # of a grant; null where it is not known
 _WORST = ("violated", "unknown", "not_visible", "not_applicable", "holds", "idle")
 
 
@@ -222,7 +223,7 @@ def resources(con: duckdb.DuckDBPyConnection, audit: Audit) -> list[dict[str, An
 
 def busiest(con: duckdb.DuckDBPyConnection, limit: int) -> list[str]:
     """The resources with the most takeovers, then the most grants: what to show where nothing is wrong."""
-    found = con.execute(f"""select resource from history where kind = 'grant' and decision = 'accepted'
+    found = con.execute(f"""select resource from history where {_GRANT}
         group by resource order by count(*) filter ({_TAKEOVER}) desc, count(*) desc, resource
         limit {limit}""").fetchall()
     return [resource for (resource,) in found]
@@ -281,12 +282,15 @@ def seen_statuses(con: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def counts(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """How many rows are failed acquires (contention), unrelated changes, grants, takeovers, and accepted writes."""
+    """How many rows are failed acquires (contention), unrelated changes, grants, takeovers, and accepted writes.
+
+    Takeovers are None where no grant shows who held before.
+    """
     relation = con.sql(f"""select
         count(*) filter (kind = 'grant' and decision = 'rejected') as contention,
         count(*) filter (protected = false and decision = 'accepted') as unrelated,
-        count(*) filter (kind = 'grant' and decision = 'accepted') as grants,
-        count(*) filter ({_TAKEOVER}) as takeovers,
+        count(*) filter ({_GRANT}) as grants,
+        sum(({_TAKEOVER})::int) filter ({_GRANT})::bigint as takeovers,
         count(*) filter (kind not in ('grant', 'delete', 'ttl_delete', 'poll') and decision = 'accepted') as writes
         from history""")
     [values] = relation.fetchall()

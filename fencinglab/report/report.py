@@ -151,7 +151,7 @@ def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, gaps: 
     if audit.verdict == "holds":
         return _holds(audit, [r.rule.name for r in audit.results if r.rule.core and r.rule.name in skipped.split(",")])
     why = undecided.why(audit, log, gaps)
-    if suspects:
+    if suspects and suspects[0]["holders"] > 1:
         count = len(suspects)
         noun, was, these = ("resource", "was", "it") if count == 1 else ("resources", "were", "these")
         first_look = f"{count:,} {noun} changed hands and {was} written afterwards: look at {these} first."

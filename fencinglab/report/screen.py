@@ -51,7 +51,7 @@ def _found(report: dict[str, Any]) -> list[str]:
 
 
 def _suspects(report: dict[str, Any]) -> list[str]:
-    lines = ["Changed hands and could not be decided, worst first:"] if report["suspects"] else []
+    lines = ["Could not be decided, worst first:"] if report["suspects"] else []
     for row in report["suspects"][:5]:
         lines.append(
             f"    {inert(row['resource'], 60)}  {_many(row['holders'], 'holder')}, "
@@ -104,7 +104,7 @@ def _basis(report: dict[str, Any]) -> list[str]:
         f"Read {e['read']:,} entries = {e['records']:,} records + {e['blank']:,} blank + {e['set_aside']:,} set aside; "
         f"{e['records']:,} records = {e['audited']:,} audited + {e['duplicates']:,} duplicates "
         f"+ {e['filtered']:,} filtered.",
-        ", ".join(_many(c[k], noun) for k, noun in _COUNTED) + " (contention).",
+        ", ".join(_many(c[k], noun) for k, noun in _COUNTED if c[k] is not None) + " (contention).",
     ]
     for form in sorted({f["format"] for f in report["inputs"]}):
         lines.append(f"Format: {form}")

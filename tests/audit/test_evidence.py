@@ -317,6 +317,13 @@ def test_counts(con):
     assert evidence.counts(con) == {"contention": 1, "unrelated": 1, "grants": 2, "takeovers": 1, "writes": 3}
 
 
+def test_takeovers_that_cannot_be_seen_are_not_none(con):
+    """Where no grant shows who held before, nobody says that nobody took over."""
+    judged(con, *(one | {"before_holder": None} for one in TAKEOVER))
+
+    assert evidence.counts(con)["takeovers"] is None
+
+
 def test_the_busiest_resources(con):
     """Where nothing is wrong the resources with most takeovers are shown."""
     judged(

@@ -326,6 +326,7 @@ def test_leases_in_another_item_are_named(tmp_path):
     report = report_of(tmp_path, {"log": log}, ["--terminal", "DONE,FAILED"])
 
     assert "the leases are granted in other items than those that they protect" in report["headline"]
+    assert report["suspects"][0]["holders"] == 0 and "changed hands" not in report["headline"]
     assert [note for note in report["notes"] if "1 resource takes tokens that no grant in it issued" in note]
     assert advice.TO_RECORD["current_token"].stream in [item["stream"] for item in report["to_record"]]
 

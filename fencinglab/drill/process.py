@@ -11,6 +11,7 @@ from typing import Any
 from fencinglab.drill.desk import Desk, of_a_holder
 from fencinglab.dynamodb.hold import Hold, Told
 from fencinglab.dynamodb.requests import Requests
+from fencinglab.errors import InputError
 
 PATIENCE = 60  # seconds for the process to start and answer
 
@@ -57,13 +58,18 @@ class Child:
     def _heard(self) -> list[Told]:
         if not self._here.poll(PATIENCE):
             return []
-        told: list[Told] = self._here.recv()
+        told: list[Told] | InputError = self._here.recv()
+        if isinstance(told, InputError):
+            raise told
         self.desk.noted(self.worker, told)
         return told
 
 
 def _work(there: Any, connect: Callable[[], Any], file: Requests, worker: str, resource: str, lease: int) -> None:
     hold = Hold(connect(), worker, resource, lambda: int(time.time()), file, lease=lease)
-    there.send([*hold.take()])
-    there.recv()
-    there.send([told for name in of_a_holder(file) if (told := hold.sent(name))])
+    try:
+        there.send([*hold.take()])
+        there.recv()
+        there.send([told for name in of_a_holder(file) if (told := hold.sent(name))])
+    except InputError as why:
+        there.send(why)

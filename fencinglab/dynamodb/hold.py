@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from fencinglab.dynamodb import requests
-from fencinglab.dynamodb.placeholders import Unbound
+from fencinglab.dynamodb.placeholders import Unbound, names_in
 from fencinglab.dynamodb.requests import Item, Place, Request, Requests, places, singles_sent
 from fencinglab.dynamodb.sending import Answer, members, read, send, why
 from fencinglab.errors import InputError
@@ -98,13 +98,28 @@ class Hold:
                 return
 
     def use(self, name: str, **given: Any) -> Iterator[Told]:
-        """Send one operation, with the reads that stand before it; one that shows not what it expects ends it."""
+        """Send one operation, with what must go before it; one that is refused or shows not what it expects ends it.
+
+        That is each operation whose reply it names and that was not heard of yet, and the reads that stand before it.
+        """
+        for earlier in self._unheard(name):
+            for told in self.use(earlier):
+                yield told
+            if told.name != earlier or not told.ok:
+                return
         for read_first in self.file.reads_before(name):
             told = self.do(read_first)
             yield told
             if not told.ok or not requests.expected(self.file, read_first, told.item, self._bindings(told.operation)):
                 return
         yield self.do(name, **given)
+
+    def _unheard(self, name: str) -> list[str]:
+        """The operations of the program whose replies this one names and that told this worker nothing yet."""
+        named = names_in(self.file.operations[name].input) - self.known.keys()
+        silent = {one.partition(".")[0] for one in named if "." in one}
+        silent -= {name, *self.file.taking, *self.file.reads_before(name)}
+        return [use.operation for use in self.file.program if use.operation in silent]
 
     def sent(self, name: str, **given: Any) -> Told | None:
         """What came of the operation itself; None where a read before it kept the worker from sending it."""
@@ -119,8 +134,6 @@ class Hold:
             request = requests.bind(self.file, name, bindings)
             answer = send(self.client, self.file, request, bindings)
             sent.append(Sent(bindings["now"], answer.decision, answer.reason, answer.outcome))
-            if answer.decision == "accepted":
-                self.known |= requests.learned(name, answer.reply)
             if answer.outcome != "unknown":
                 break
             lying = self._lying(request)
@@ -161,9 +174,10 @@ class Hold:
         return known if self.token is None else {**known, "token": self.token}
 
     def _learn(self, told: Told) -> Told:
-        """Keep the token of a new grant, from the reply that the file finds it in."""
-        if told.ok and told.name in self.file.taking:
+        """Keep what a reply tells, and the token of a new grant from the reply that the file finds it in."""
+        if told.ok:
             self.known |= requests.learned(told.name, told.item)
+        if told.ok and told.name in self.file.taking:
             try:
                 self.token = requests.token(self.file, self.known)
             except Unbound:

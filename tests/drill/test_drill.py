@@ -293,6 +293,32 @@ def test_a_lease_that_the_acquire_puts_is_drilled():
         assert judged.exit_code == 1 and not all(check.holds for check in done.checks)
 
 
+def test_what_an_earlier_reply_tells_is_asked_for_first():
+    """A finish that compares what the save's reply showed is sent behind a save, also by a process of its own."""
+    raw = json.loads(files.example())
+    one = raw["operations"]["complete"]["update-item"]
+    one["ConditionExpression"] += " AND jobResult = :saved"
+    one["ExpressionAttributeValues"][":saved"] = {"S": "$save.jobResult"}
+    raw["operations"]["save"]["update-item"]["ReturnValues"] = "ALL_NEW"
+    few = ("delayed-response", "crashed-worker", "duplicate-terminal", "stalled-process")
+    done = drill(parse(json.dumps(raw), "mine.json"), MOCK, Plan(few))
+
+    assert [check for check in done.checks if not check.holds] == [] and done.stopped == ()
+    assert {line["kind"] for line in done.log if line["worker"] == "B"} == {"grant", "write", "finish"}
+
+
+def test_a_reply_that_tells_nothing_ends_the_scenario():
+    """Where a request needs what no reply has, the scenario ends with that sentence, also in a process of its own."""
+    raw = json.loads(files.example())
+    one = raw["operations"]["complete"]["update-item"]
+    one["ConditionExpression"] += " AND version = :saved"
+    one["ExpressionAttributeValues"][":saved"] = {"N": "$acquire.nothing"}
+    done = drill(parse(json.dumps(raw), "mine.json"), MOCK, Plan(("crashed-worker", "stalled-process")))
+
+    why = "mine.json: operation `complete` needs $acquire.nothing, which has no value here"
+    assert dict(done.stopped) == {"crashed-worker": why, "stalled-process": why}
+
+
 def test_a_file_that_finishes_nothing_is_drilled_as_far_as_it_goes():
     """Scenarios in which somebody finishes are left out with that reason, and the others are played."""
     raw = json.loads(files.example())

@@ -180,6 +180,11 @@ def unseen_token(r: Row) -> int | None:
     return highest(e.token for e in rows if accepted(e) and is_write(e))
 
 
+def doubted_token(r: Row) -> int | None:
+    """The greatest token of earlier grants of its timeline whose decision is not known."""
+    return highest(granted_token(e) for e in r.earlier if is_grant(e) and e.decision == "unknown")
+
+
 def oldest_token(r: Row) -> int | None:
     """The least of this row's token, its `before_token`, and what each earlier accepted row shows first."""
     shown = [first_known(e.before_token, e.after_token, e.token) for e in r.earlier if accepted(e)]
@@ -260,16 +265,19 @@ def stale_write_accepted(r: Row) -> Value:
     if not is_write(r) or r.decision not in ("accepted", "unknown"):
         return None
     newest = newest_token(r)
+    shown_there = token_went_back(r) == 1
+    doubted = accepted(r) and less(r.token, doubted_token(r)) and not shown_there
     if newest is None:
-        shown_there = token_went_back(r) == 1
-        return -1 if accepted(r) and less(r.token, unseen_token(r)) and not shown_there else None
+        return -1 if doubted or (accepted(r) and less(r.token, unseen_token(r)) and not shown_there) else None
+    if doubted and not less(r.token, newest):
+        return -1
     if not less(oldest_token(r), newest) or presents_none(r):
         return None
     lower = less(r.token, newest)
     if r.decision == "unknown":
         return -1 if lower else None
     # reading: "not counted again" and "shown there only" mean no case here, neither broken nor held.
-    if token_went_back(r) == 1:
+    if shown_there:
         return None
     if rises_on_renewals(r) or own_token_not_known(r):
         return -1

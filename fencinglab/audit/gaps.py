@@ -17,6 +17,7 @@ class Gaps(NamedTuple):
     counting_renewals: int  # resources, see renewal_counters
     granted_elsewhere: int  # resources, see granted_elsewhere
     unanswered: int  # writes with an older token whose decision is not known
+    doubted: int  # grants of a newer token whose decision is not known
     decided: int  # mutations whose decision is known
 
 
@@ -39,14 +40,24 @@ def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
     return int(count)
 
 
-def unanswered(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
-    """How many writes with an older token have no known decision, and how many mutations have one."""
+def unanswered(con: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
+    """How many writes with an older token, and grants of a newer one than was accepted, have no known decision.
+
+    And how many mutations have one.
+    """
     older = " or ".join(f"{name} = -1" for name in STALE)
-    [(open_, known)] = con.execute(f"""select
-            count(*) filter (decision = 'unknown' and token is not null and ({older})),
+    [(writes, grants, known)] = con.execute(f"""
+        with left_open as (
+            select resource, min(token) as token from history join verdicts on verdicts.row_id = history.rowid
+            where decision = 'accepted' and stale_write_accepted = -1 group by resource)
+        select
+            count(*) filter (decision = 'unknown' and history.token is not null and ({older})),
+            count(*) filter (decision = 'unknown' and kind = 'grant'
+                and coalesce(after_token, history.token) > left_open.token),
             count(*) filter (decision <> 'unknown')
-        from history join verdicts on verdicts.row_id = history.rowid""").fetchall()
-    return int(open_), int(known)
+        from history join verdicts on verdicts.row_id = history.rowid
+        left join left_open on left_open.resource = history.resource""").fetchall()
+    return int(writes), int(grants), int(known)
 
 
 def granted_elsewhere(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:

@@ -55,12 +55,13 @@ RULES = (
     Rule(
         "stale_write_accepted", "unsafe", True,
         "a write was accepted after a newer token had been granted",
-        case="accepted write after a takeover: an older token than the newest is known in its timeline; or, where a "
-        "resource shows no grant, another write presented a greater one",
+        case="accepted write after a takeover: an older token than the newest is known in its timeline; or a greater one "
+        "was presented by a grant whose decision is unknown or, where a resource shows no grant, by another write",
         broken="its token is lower than the newest token (rows of token_went_back are not counted again)",
         undecided="its own token is not known, or only presumed and not lower; no grant, `before_holder` or "
         "`current_token` is visible; without order, unless `current_token` or the row's own `before_token` decides; "
-        "a token that also rises on renewals; or the decision is unknown and it would be broken",
+        "a token that also rises on renewals; the decision is unknown and it would be broken; or only an earlier grant "
+        "whose own decision is unknown was of a greater token",
         needs=("token", "order_key|current_token|before_token"),
         says="{who} wrote with {token} after {newer} had been granted",
         advice="check the token against the latest granted in the same step as the write, "

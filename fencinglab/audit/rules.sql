@@ -153,6 +153,25 @@ finished as (  -- when that which TTL removed had become terminal
     ) as removed
 ),
 
+doubted as (  -- the newest token of earlier grants of which nobody knows whether they were made
+    select
+        row_id,
+        max(doubt) over (
+            partition by resource, lease_key, order_scope, ordered, incarnation order by order_key, row_id
+            rows between unbounded preceding and 1 preceding
+        ) as doubted_token
+    from (
+        select
+            events.row_id, events.resource, order_scope, order_key, incarnation,
+            coalesce(lease, events.resource) as lease_key,
+            order_key is not null as ordered,
+            case when decision = 'unknown' and kind = 'grant' then coalesce(after_token, token) end as doubt
+        from events
+        join timeline on timeline.row_id = events.row_id
+        where events.resource in (select resource from events where decision = 'unknown' and kind = 'grant')
+    ) as asked
+),
+
 counting_renewals as (  -- the "token" rose under one holder before its lease ran out: it is a version
     select resource
     from events cross join settings
@@ -307,7 +326,7 @@ known as (
         whole.*,
         earlier_width, earlier_unit, least_lease, greatest_lease, finished_at,
         coalesce(several.scopes, false) as scopes_differ,
-        unseen_token,
+        unseen_token, doubted_token,
         counting_renewals.resource is not null as counts_renewals,
         coalesce(rejected.own_attempt, false) as own_attempt,
         rejected.stale as rejected_stale,
@@ -320,6 +339,7 @@ known as (
     left join several on several.resource = whole.resource
     left join mixed on mixed.row_id = whole.row_id
     left join finished on finished.row_id = whole.row_id
+    left join doubted on doubted.row_id = whole.row_id
     left join counting_renewals on counting_renewals.resource = whole.resource
     left join rejected on rejected.row_id = whole.row_id
     left join refusals
@@ -359,9 +379,10 @@ select
     token_went_back,
     case
         when not writes or decision = 'rejected' or token_went_back = 1 then null
-        when newest is null then case when accepted and token < unseen_token then -1 end
+        when newest is null then case when accepted and (token < unseen_token or token < doubted_token) then -1 end
         when token is null then case when accepted and coalesce(fenced, true) and guarded and oldest < newest then -1 end
         when not accepted then case when token < newest then -1 end
+        when token >= newest and token < doubted_token then -1
         when oldest >= newest then null
         when counts_renewals then -1
         when token < newest then

@@ -36,13 +36,13 @@ def why(audit: Audit, log: read.Log, gaps: Gaps) -> str:
         return "the token rises on renewals too, so it is a version and orders no owners"
     if gaps.granted_elsewhere:
         return "the leases are granted in other items than those that they protect, and two items have no common order"
-    if gaps.unanswered:
-        writes = (
-            "1 write with an older token has"
-            if gaps.unanswered == 1
-            else f"{gaps.unanswered:,} writes with an older token have"
-        )
-        return f"{writes} no known decision (log `decision`, or --map decision=FIELD)"
+    for count, one, many in (
+        (gaps.unanswered, "write with an older token has", "writes with an older token have"),
+        (gaps.doubted, "grant of a newer token has", "grants of newer tokens have"),
+    ):
+        if count:
+            open_ = f"{count:,} {one if count == 1 else many}"
+            return f"{open_} no known decision (log `decision`, or --map decision=FIELD)"
     return audit.reasons[0][1] if audit.reasons else "nothing was decided"
 
 
@@ -86,7 +86,7 @@ def to_record(audit: Audit, log: read.Log, gaps: Gaps) -> list[dict[str, str]]:
     for result in audit.results:
         if result.rule.core and result.status in ("unknown", "not_visible"):
             names = [need.split("|")[0] for need in result.missing]
-            if gaps.unanswered or not gaps.decided:
+            if gaps.unanswered or gaps.doubted or not gaps.decided:
                 names = ["decision", *(names if gaps.decided else ())]
             elif gaps.granted_elsewhere and not names:
                 names = ["current_token"]

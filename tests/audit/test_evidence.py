@@ -356,10 +356,20 @@ def test_writes_whose_decision_is_not_known(con):
     lost = row(5, "write", "a", 1, decision="unknown", outcome="unknown")
     done = judged(con, *STALE[:4], lost)
 
-    assert gaps.unanswered(con) == (1, 4)
+    assert gaps.unanswered(con) == (1, 0, 4)
     assert gaps.renewal_counters(con, done) == 0
     judged(con, *STALE)
-    assert gaps.unanswered(con) == (0, 5)
+    assert gaps.unanswered(con) == (0, 0, 5)
+
+
+@pytest.mark.parametrize(("presented", "undecided"), [(1, 1), (2, 0)])
+def test_a_grant_whose_decision_is_not_known(con, presented, undecided):
+    """It leaves a write with an older token open, and one with its own token not."""
+    asked = grant(2, "b", 2, "a", decision="unknown", outcome="unknown")
+    done = judged(con, grant(1, "a", 1), asked, row(3, "write", "a", presented))
+
+    assert done.of("stale_write_accepted").undecided == undecided
+    assert gaps.unanswered(con) == (0, undecided, 2)
 
 
 def test_leases_that_are_granted_in_another_item(con):

@@ -256,6 +256,9 @@ OPENED: dict[str, tuple[str, list[str], str, list[str]]] = {
     "lost replies": (
         attempts({}, {}, {}, {"decision": "unknown"}) + attempts({}, {}, {}, {"decision": "unknown"}, resource="s"), [],
         "2 writes with an older token have no known decision (log `decision`, or --map decision=FIELD)", [DECISION]),
+    "a doubted grant": (
+        attempts({}, {"decision": "unknown"}, {"worker": "a", "token": 1}, {}, {"worker": "a", "token": 1}), [],
+        "1 grant of a newer token has no known decision (log `decision`, or --map decision=FIELD)", [DECISION]),
     "before the result is known": (
         attempts({"action": "acquired"}, {"action": "acquired"}, *[{"action": "writing result"}] * 3, decision=...), [],
         "1 write with an older token has no known decision (log `decision`, or --map decision=FIELD)", [DECISION]),

@@ -55,8 +55,8 @@ RULES = (
     Rule(
         "stale_write_accepted", "unsafe", True,
         "a write was accepted after a newer token had been granted",
-        case="accepted write after a takeover: an older token than the newest is known in its timeline; or a greater one "
-        "was presented by a grant whose decision is unknown or, where a resource shows no grant, by another write",
+        case="accepted write after a takeover: an older token than the newest is known in its timeline; or a greater "
+        "one was presented by a grant whose decision is unknown or, where a resource shows no grant, by another write",
         broken="its token is lower than the newest token (rows of token_went_back are not counted again)",
         undecided="its own token is not known, or only presumed and not lower; no grant, `before_holder` or "
         "`current_token` is visible; without order, unless `current_token` or the row's own `before_token` decides; "

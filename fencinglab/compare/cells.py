@@ -20,7 +20,7 @@ def percent(share: float, digits: int = 3) -> str:
     value = share * 100
     if value == 0 or value >= 99.95:
         return f"{value:.0f}"
-    return f"{value:.1e}" if value < 1e-4 else f"{value:.{digits}g}"
+    return f"{value:.1e}" if value < 1e-4 else f"{value:.{digits if value < 99 else 3}g}"
 
 
 def interval(found: Mapping[str, Any], rare: Mapping[str, Any] | None = None) -> str:
@@ -35,7 +35,7 @@ def interval(found: Mapping[str, Any], rare: Mapping[str, Any] | None = None) ->
 def mean(found: Mapping[str, Any], sign: str = "") -> str:
     """`0.43 (0.41–0.46)`, or `+0.22 (+0.18 to +0.26)` of a difference."""
     between = " to " if sign else "–"
-    return f"{found['value']:{sign}.2f} ({found['low']:{sign}.2f}{between}{found['high']:{sign}.2f})"
+    return f"{found['value']:{sign}z.2f} ({found['low']:{sign}z.2f}{between}{found['high']:{sign}z.2f})"
 
 
 def mark(status: str, length: int | None) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fencinglab.errors import UsageError
 from fencinglab.model.fix import Fix
+from fencinglab.simulate import laws
 from fencinglab.simulate.chance import NEVER, drawn
 from fencinglab.simulate.jobs import simulate
 from fencinglab.simulate.laws import Floats
@@ -144,9 +145,19 @@ def measured(
 
 
 def tails_for(workload: Workload, fixes: Iterable[Fix]) -> list[float]:
-    """With which probabilities a pause outlasts a lease under these fixes, each once; empty where none ever does."""
+    """With which probabilities a pause outlasts a lease under these fixes, each once; empty where none ever does.
+
+    Whole, and as far as the work, a renewal or the clocks leave it: were only those drawn on purpose that outlast the
+    whole lease, the shorter ones that do as much harm would be missed, and the share come out too low.
+    """
     longest = {workload.length(fix) + fix.delay * SECOND for fix in fixes}
-    chances = {workload.pause.survival(time) for time in longest}
+    used = [0, workload.renewal, *laws.beyond(workload.work, np.array([0.9, 0.5, 0.1, 0.01]))]
+    chances = {
+        workload.pause.survival(time - less - ahead)
+        for time in longest
+        for less in used
+        for ahead in {0, workload.skew}
+    }
     return sorted(chance for chance in chances if 0 < chance < 1)
 
 

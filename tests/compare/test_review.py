@@ -13,7 +13,7 @@ from pages import acting
 
 from fencinglab import cli
 from fencinglab.compare import adoption, advise, review, team, told
-from fencinglab.compare.cells import interval, leases, percent
+from fencinglab.compare.cells import interval, leases, mean, percent
 from fencinglab.compare.page import html
 from fencinglab.dynamodb import shelf as requests
 from fencinglab.errors import UsageError
@@ -122,6 +122,8 @@ def test_an_interval_has_its_value():
     rare = {"value": 2.76e-6, "low": 2.7e-6, "high": 2.8e-6, "fits": True}
     assert interval({"seen": 0, "value": 0, "low": 0, "high": 1e-4}, rare) == "~0.000276 % (0.00027–0.00028)"
     assert [percent(p) for p in (0, 1, 0.5, 1e-9)] == ["0", "100", "50", "1.0e-07"]
+    assert [percent(p, 2) for p in (0.973, 0.9978, 0.99951)] == ["97", "99.8", "100"]
+    assert mean({"value": 0.02, "low": -0.001, "high": 0.04}) == "0.02 (0.00–0.04)"
 
 
 def test_the_screen_is_no_wider_than_a_screen(found):

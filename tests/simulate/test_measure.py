@@ -42,6 +42,14 @@ def test_wilson_is_wilson():
     assert wilson(10, 100) == pytest.approx((0.05522914, 0.17436566), abs=1e-7)
 
 
+def test_a_pause_that_outlasts_what_the_work_leaves_of_a_lease_counts():
+    """Of a job that works for 10 s a pause of 22 s does the harm of one of 32 s: the share is that of its law."""
+    [cost] = measured(replace(pausing(1.5), work=constant(10 * SECOND)), [FIXES["unfenced"]], 20_000, 7)
+    found, expected = cost.rare["stale"], math.exp(-22 / 1.5)
+
+    assert found.fits and found.low < expected < found.high < 1.2 * expected
+
+
 def test_what_is_rare_is_found_by_long_pauses():
     """A share of three in a million is estimated from 60,000 jobs to a few percent, with the closed form inside."""
     [cost] = measured(pausing(2.5), [FIXES["unfenced"]], 60_000, 4)

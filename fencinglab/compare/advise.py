@@ -19,8 +19,8 @@ LONGEST = 1e-6  # the longest time in flight is what one message in a million ex
 RULE = (
     "Set aside every fix that breaks order, ownership, terminal or final in some order of events or simulated job.",
     "Set aside every fix under which more jobs stay unfinished than under another of the rest, beyond chance.",
-    "Of the rest take the one that loses the least dead and wasted time a job; where the difference lies within its "
-    "interval, the one with fewer measures.",
+    "Of the rest take the one that loses the least dead and wasted time a job; of those whose interval overlaps with "
+    "that one's, the one with the fewest measures.",
 )
 
 
@@ -103,12 +103,14 @@ def breaks(row: Mapping[str, Any]) -> list[str]:
 def _within(row: Mapping[str, Any], cheapest: Mapping[str, Any]) -> bool:
     """Whether the fix loses as much time as the cheapest, but for chance; both are differences to the same fix."""
     a, b = row["against"]["lost"], cheapest["against"]["lost"]
-    return bool(a["value"] <= b["value"] or a["low"] <= b["high"])
+    return bool(a["low"] <= b["high"])
 
 
 def uncovered(row: Mapping[str, Any]) -> list[str]:
     """What the recommended fix does not cover."""
-    effects, late, refused = (row["shares"][name] for name in ("effects", "late", "rejected_late"))
+    effects, late, refused, undone = (
+        row["shares"][name] for name in ("effects", "late", "rejected_late", "unfinished")
+    )
     found = [row["leaves"]]
     if not FIXES[row["fix"]].effect_key:
         found.append(
@@ -119,6 +121,8 @@ def uncovered(row: Mapping[str, Any]) -> list[str]:
         found.append(f"Late writes are accepted in {_share(late['value'])} of the jobs; late is not stale.")
     if refused["seen"]:
         found.append(f"Finished work is refused for being late in {_share(refused['value'])} of the jobs.")
+    if undone["seen"]:
+        found.append(f"{_share(undone['value'])} of the jobs stay unfinished.")
     found.append("What was not searched: more workers and writes, and the hazards of `fencinglab check --hazard`.")
     whatif = row["whatif"]
     if whatif and whatif["without_token"]:

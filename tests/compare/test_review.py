@@ -62,6 +62,7 @@ def test_the_rule_needs_every_part(found):
     assert advise.recommendation(unfinished)["aside"]["latest-id"] == "leaves 10 % of the jobs unfinished"
     assert [advise.recommendation(r)["fix"] for r in (broken, unfinished, costly)] == ["latest-id-terminal"] * 3
     assert advise.recommendation(rows[:2])["fix"] is None
+    assert "10 % of the jobs stay unfinished." in advise.uncovered(unfinished[2])
 
 
 def test_the_log_says_what_a_guard_would_have_changed(found):

@@ -108,7 +108,7 @@ class _Life:
 
 def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
     """Add the harms on one resource. A deletion ends its life and begins another."""
-    life, running = _Life(), dict[str, datetime]()
+    life, running = _Life(), dict[str, tuple[str, datetime]]()  # who holds each lease, until when
     for line, decision in ((step.event.line, d) for step in run.steps for d in step.decisions):
         row, kind = decision.row, _kind(decision)
         if row["resource"] != resource:
@@ -117,9 +117,10 @@ def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
             life = _Life()
         accepted = row["decision"] == "accepted"
         if accepted and kind in ASKED:
-            if kind == "grant" and any(until > row["at"] for until in running.values()):
+            others = (until for holder, until in running.values() if holder != row["writer"])
+            if kind == "grant" and any(until > row["at"] for until in others):
                 found["overlap"].append(line)
-            running |= {row["lease"]: row["after_expires_at"] or row["at"]}
+            running |= {row["lease"]: (row["writer"], row["after_expires_at"] or row["at"])}
         if accepted and kind in (*_ONCE, "finish") and decision.value:
             given = kind, "" if kind == "finish" else decision.value
             life.given[given] += 1

@@ -39,6 +39,7 @@ CASES = {
     "its own success": ("A acquires; A writes x, reply lost; A writes x", "identity", {"misled": (3,)}),
     "its own success, told by its id": ("A acquires; A writes x, reply lost; A writes x", "latest-id", {}),
     "its own success, which it knows of": ("A acquires; A writes x; A writes x", "fenced-above", {}),
+    "its own lease again": ("A acquires; A's clock runs 90 s ahead; A acquires", "unfenced", {}),
     "two at once": ("B's clock runs 90 s ahead; A acquires; B acquires", "unfenced", {"overlap": (3,)}),
     "a new life": ("A acquires; A finishes as DONE; A releases; TTL deletes report; B acquires; B finishes as DONE", "unfenced", {}),
     "no token at all": (TAKEN + "A runs without fencing; B writes new; A writes old", "latest-id", {"order": (6,), "ownership": (6,), "final": (6,)}),
@@ -69,7 +70,10 @@ def test_a_token_that_starts_again_hides_nothing():
     ("name", "reason"),
     [
         ("paused-before-acquiring", "A paused in line 8 before it had acquired, so it held no token to grow old"),
-        ("killed-for-good", "A crashed in line 10 and never came back, and only one that comes back makes a stale write"),
+        (
+            "killed-for-good",
+            "A crashed in line 10 and never came back, and only one that comes back makes a stale write",
+        ),
         ("second-write", "nobody took over"),
         ("report-generation", ""),
     ],

@@ -41,6 +41,20 @@ _COUNTS = (
 _FAULTS = {
     f"{error}{part}" for error in ("error", "err", "exception") for part in ("", "name", "code", "type", "message")
 }
+# Sentences beside the event; they count where the line has no decision.
+_SENTENCES = (
+    "message",
+    "msg",
+    "detail",
+    "details",
+    "description",
+    "note",
+    "info",
+    "text",
+    "summary",
+    "comment",
+    "cause",
+)
 # The status of an HTTP response, and the level of a line: an error that is no refusal leaves open what was written.
 _RESPONSES = ("statuscode", "httpstatus", "httpstatuscode", "responsecode", "status")
 _LEVELS = ("level", "levelname", "loglevel", "lvl", "severity", "severitytext", "@l")
@@ -112,7 +126,8 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
                 when lower({one}) not in {_NO_FAULT} then 'error ' || {one} end"""
         else:
             made[column] = one if column == "before_holder" else f"nullif({one}, '')"
-    if denial := _denial(denying(spec, names), get):
+    open_ = " and ".join(f"{made[column]} is null" for column in ("decision", "outcome") if column in made)
+    if denial := _denial(denying(spec, names), get, open_ or "true"):
         decision = spec.get("decision") or ""
         told = decision and ("decision" not in spec.recognised or plain(decision) == "decision")
         made["denial"] = f"case when {made['decision']} is null then {denial} end" if told else denial
@@ -122,18 +137,18 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
 def denying(spec: MappingSpec, names: Iterable[str]) -> dict[str, str]:
     """{field: what it is known as} of the fields that may deny a success and are not mapped to something else."""
     mapped = {name for column in COLUMNS for name in fields_of(spec, column)}
-    known = {*_FLAGS, *_COUNTS, "matchedcount", *_FAULTS, *_RESPONSES, *_LEVELS}
+    known = {*_FLAGS, *_COUNTS, "matchedcount", *_FAULTS, *_RESPONSES, *_LEVELS, *_SENTENCES}
     found: dict[str, str] = {}
     for name in names:
         *_, outer, last = ("", *name.split("."))
-        for said in (plain(last), plain(outer + last)):
+        for said in (plain(outer + last), plain(last)):
             if said in known and (name not in mapped or said == "status"):  # `status: 409` is none of a resource
                 found.setdefault(name, said)
     return found
 
 
-def _denial(fields: Mapping[str, str], get: Callable[[str], str]) -> str | None:
-    """SQL: what these fields say against a success, or null."""
+def _denial(fields: Mapping[str, str], get: Callable[[str], str], undecided: str) -> str | None:
+    """SQL: what these fields say against a success, or null; sentences where the SQL `undecided` is true."""
     says = []
     for name, known in fields.items():
         if known in _FLAGS:
@@ -147,6 +162,8 @@ def _denial(fields: Mapping[str, str], get: Callable[[str], str]) -> str | None:
             says.append(
                 f"case when {status} in (409, 412) then 'rejected' when {status} between 400 and 599 then 'error' end"
             )
+        elif known in _SENTENCES:
+            says.append(f"case when {undecided} and {words.doubtful(get(name))} then {get(name)} end")
         elif known in _LEVELS:
             says.append(f"case when regexp_full_match(lower(trim({get(name)})), '{_AT_ERROR}') then 'error' end")
     wrote, matched = (
@@ -190,7 +207,7 @@ def rows(
 
     `raw` gives the SQL of (place, text), asked for where entries are set aside that bring no raw text of their own.
     """
-    con.execute(_MACRO)
+    con.execute(f"{_MACRO}; create or replace temp macro spaced(t) as {words.spaced('t')}")
     [(total, denied, ids, tokens, names, keys, words_as_keys)] = con.execute(f"""select count(*),
         count(denial) filter (fault is null), count(event_id) filter (fault is null),
         count(token) filter (fault is null),

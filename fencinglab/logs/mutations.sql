@@ -29,7 +29,9 @@ told as (
         settings.*,
         meant.kind is not null as known,
         coalesce(meant.kind, 'write') as kind,
-        meant.decision = 'accepted' as accepted,
+        -- what somebody else did is not known to be done by this line
+        meant.decision = 'accepted' and coalesce(agent is null or starts_with(agent, spaced(coalesce(writer, holder))), false)
+            as accepted,
         coalesce(writer, holder) as who,
         case when compared then hash(at_time, sent_at, meant.kind, meant.decision, meant.outcome, meant.reason, lease, writer,
             holder, coalesce(number::varchar, token), timed.fenced, runs_out, status, value, version, terminal_version,
@@ -107,9 +109,9 @@ select
     fenced,
     kind not in ('effect', 'poll') as protected,
     operation,
-    decision,
+    case when decision = 'accepted' and not accepted then 'unknown' else decision end as decision,
     reason,
-    outcome,
+    case when decision = 'accepted' and not accepted then 'unknown' else outcome end as outcome,
     whole_number(before_token) as before_token,
     case
         when before_holder is not null then before_holder

@@ -25,7 +25,8 @@ KINDS = (
                    r"(item|record|row)s? (was )?expir\w*|expir\w* (item|record|row)s?|evict\w*"),
     ("delete", r"delet\w*|remov\w*|purg\w*"),
     ("grant", r"acquir\w*|grant\w*|claim\w*|obtain\w*|take ?over|took over|taken over|steal|stole|stolen|reassign\w*|"
-              r"elected|became leader"),
+              r"elected|became leader|(lease|lock|leadership|ownership) taken|"
+              r"took (the |a )?(lease|lock|leadership|ownership)"),
     ("renew", r"renew(|s|ed|ing|al)|heart ?beat\w*|extend(|s|ed|ing)|keep ?alive|refresh(|ed|ing) lease|"
               r"lease refresh(|ed|ing)"),
     ("release", r"releas(e|es|ed|ing)|unlock(|ed|ing)|relinquish\w*|step(ped|ping)? down"),
@@ -63,7 +64,8 @@ FAILED = (
 )
 OPEN = (
     r"time ?out\w*|timed out|unknown|lost|error\w*|\w*exception|throttl\w*|unavailable|abort\w*|requested|requesting|"
-    r"attempting|trying|pending|about to|going to|will|would have|dry run|roll(ed|ing)? ?back|"
+    r"attempting|trying|pending|about to|going to|will|would have|dry run|roll(ed|ing)? ?back|no (reply|response)|"
+    r"sent (\w+ ){0,2}request|request (was )?sent|"
     r"(acquir|renew|extend|releas|writ|updat|sav|stor|delet|send|finish|complet|schedul|retry|poll|claim|grant|persist|"
     r"insert|committ|upload|publish|charg|remov|email|notify|alert)ing"
 )
@@ -154,12 +156,21 @@ def decide(con: duckdb.DuckDBPyConnection, texts: Iterable[str]) -> bool:
     return found.fetchone() == (True,)
 
 
+def doubtful(text: str) -> str:
+    """SQL: whether a text beside the event speaks of a refusal, a failure or a reply that did not come."""
+    found = f"lower(left({text}, 120))"
+    return f"""({_says(_positive(text), REJECTED, FAILED, OPEN)}
+        or regexp_matches({found}, {unwrap.text(NOTHING)}) or regexp_matches({found}, {unwrap.text(NO_SUCCESS)}))"""
+
+
 def meanings(texts: str) -> str:
     """SQL: what each row of `texts` (kind, decision, outcome, reason, denial: distinct texts or null) means.
 
     Gives the same five as `*_text`, and `kind` (null where no word of ours is in it), `decision`,
     `outcome`, `reason` as the history has them, `noticed` (it reports no mutation), `telling` (the kind alone
-    says that it reports one: an event of a lease, or a single word).
+    says that it reports one: an event of a lease, or a single word), `agent` (whom the event names as who did it).
+
+    An event's name tells no success where it is none of ours, nor where other lines have a decision beside it.
     """
     kind = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in KINDS)
     before = f"regexp_replace(k, '{_BEFORE}', ' ', 'g')"
@@ -181,7 +192,9 @@ def meanings(texts: str) -> str:
             case
                 when kind in ('grant', 'renew', 'release') then not contains(kind_text, ' ')
                 else kind is not null and not contains(k, ' ')
-            end as telling
+            end as telling,
+            case when d is null and kind <> 'ttl_delete' and {_says("k", rf"({DONE}|released|unlocked) by")}
+                then regexp_extract(k, ' by (.*)', 1) end as agent
         from (select *, concat_ws(' ', r, d, s, k) as why,
             case
                 when starts_with(d, 'error ') and {_says("k", DONE)} and not {_says("d", REFUSED, REJECTED_VALUE)}
@@ -198,9 +211,11 @@ def meanings(texts: str) -> str:
                 when d is not null then 'unknown'
                 when {_refused("k")} then 'rejected'
                 when kind = 'grant' and {_says("k", FAILED)} then 'rejected'
-                when s is not null or {_says("k", REJECTED, FAILED, OPEN)} then 'unknown'
+                when kind is distinct from 'grant' and {_says("r", REFUSED)} then 'rejected'
+                when s is not null or {_says("k", REJECTED, FAILED, OPEN)} or asked then 'unknown'
+                when kind is distinct from 'grant' and {_says("r", REJECTED, FAILED, OPEN)} then 'unknown'
                 when k_denied is not null then k_denied
-                when {_says(before, ACCEPTED)} then 'accepted'
+                when {_says(before, ACCEPTED)} and (kind is not null or not contains(k, ' ')) then 'accepted'
                 else 'unknown'
             end as decision
         from (select *, case when found in ('ttl_delete', 'delete', 'poll') then case {stronger} else found end
@@ -208,6 +223,8 @@ def meanings(texts: str) -> str:
         from (select *, case {kind} end as found
         from (select kind as kind_text, decision as decision_text, outcome as outcome_text, reason as reason_text,
             denial as denial_text, {_positive("denial")} as s,
+            coalesce(bool_or(not starts_with(coalesce(decision, outcome), 'error ')) over (partition by kind), false)
+                as asked,
             {_positive("kind")} as k, {_positive("coalesce(decision, outcome)")} as d,
             {_positive("outcome")} as o, {spaced("reason")} as r, {_denied("kind")} as k_denied,
             {_denied("coalesce(decision, outcome)")} as d_denied, {_denied("outcome")} as o_denied

@@ -194,11 +194,35 @@ def test_a_decision_field_wins_over_the_event(read, word, decision):
     assert log.column("decision") == [decision]
 
 
-def test_where_the_decision_is_null_the_event_tells_it(read):
-    """A line without its decision is decided by the words of its event."""
-    log = read("\n".join([line(decision="rejected"), line(decision=None), line(event="write", decision="")]))
+BESIDE = [
+    ({"message": "finish failed: ConditionalCheckFailedException"}, "rejected"), ({"detail": "deadline exceeded: no reply"}, "unknown"),
+    ({"detail": "WriteConflict"}, "unknown"), ({"note": "0 rows updated"}, "unknown"), ({"ctx": {"detail": "stale"}}, "unknown"),
+    ({"reason": "lease lost, write refused"}, "rejected"), ({"reason": "stale token"}, "unknown"), ({"message": "no conflict"}, "accepted"),
+    ({"message": "conflict", "decision": "accepted"}, "accepted"), ({"message": "conflict", "outcome": "ok"}, "accepted"),
+]  # fmt: skip
 
-    assert log.column("decision") == ["rejected", "accepted", "unknown"]
+
+@pytest.mark.parametrize(("fields", "decision"), BESIDE)
+def test_a_sentence_beside_the_event_may_deny_it(read, fields, decision):
+    """`written` names what was tried where a message beside it, and no decision, tells of a refusal or no reply."""
+    assert read(line(**fields)).column("decision") == [decision]
+
+
+@pytest.mark.parametrize(("event", "worker", "decision"), [
+    ("job completed by w2", "w1", "unknown"), ("job completed by w1", "w1", "accepted"), ("row updated by w2", ..., "unknown"),
+    ("lease acquired by w-1", "W.1", "accepted"), ("item deleted by ttl", "w1", "accepted"),
+])  # fmt: skip
+def test_what_somebody_else_did_is_not_done_by_this_line(read, event, worker, decision):
+    """A late worker that reads whose result stands has written nothing."""
+    assert read(line(event=event, worker=worker)).column("decision") == [decision]
+
+
+def test_where_the_decision_is_null_the_event_tells_it(read):
+    """A line without its decision is decided by the words of its event, unless other lines of this event have one."""
+    given = [("written", "rejected"), ("written", None), ("saved", None), ("write", "")]
+    log = read("\n".join(line(event=event, decision=decision) for event, decision in given))
+
+    assert log.column("decision") == ["rejected", "unknown", "accepted", "unknown"]
 
 
 def test_an_error_flag_is_no_acceptance(read):
@@ -318,7 +342,7 @@ def test_a_release_names_who_held_and_leaves_nobody(read):
 def test_statuses_are_terminal_as_declared(read):
     """A status is terminal or not once that is declared; with `none`, or undeclared, nothing is known."""
     statuses = [line(status="RUNNING"), line(status="SUCCEEDED"), line()]
-    text = "\n".join([*statuses, line(status="FAILED", decision="rejected")])
+    text = "\n".join([*statuses, line(event="write", status="FAILED", decision="rejected")])
 
     assert read(text, terminal=("SUCCEEDED", "FAILED")).column("after_terminal") == [False, True, None, None]
     assert read(text, terminal=()).column("after_terminal") == [None] * 4

@@ -102,7 +102,7 @@ RULES = (
     ),
     Rule(
         "terminal_twice", "unsafe", True,
-        "a finished resource was finished again",
+        "what was finished was finished or written again",
         case="accepted row that makes the resource terminal, or that finds it terminal and does not leave it "
         "(deletes and polls are none)",
         broken="it finds it terminal, and the terminal version rose, the value or the status changed, or the source "
@@ -112,7 +112,7 @@ RULES = (
         "was terminal is only known from rows without order, unless it and one "
         "of them are both called a finish",
         needs=("after_terminal",),
-        says="{who} finished it again: {before_status} before, {after_status} after",
+        says="{who} finished or wrote it again: {before_status} before, {after_status} after",
         advice="add `attribute_not_exists(terminalVersion)` to the finishing write and raise it there",
     ),
     Rule(

@@ -20,7 +20,7 @@ CLASSES = ("unsafe", "window", "cost")  # those of the audit's rules that an ord
 HARMS = {  # name -> (class, what happened)
     "order": ("unsafe", "an older holder's write was accepted after a newer holder's"),
     "ownership": ("unsafe", "a write was accepted after a newer grant"),
-    "terminal": ("unsafe", "it was finished more than once"),
+    "terminal": ("unsafe", "what was finished was finished or written again"),
     "twice": ("unsafe", "an alert, an effect or an order to others was given twice"),
     "bytes": ("unsafe", "the bytes to which the finished job points were replaced"),
     "final": ("unsafe", "what stands in the end is not the newest writer's"),
@@ -146,6 +146,9 @@ def _of_write(decision: Decision, accepted: bool, life: _Life) -> Iterator[str]:
         yield "order"
     if _stale(decision):
         yield "ownership"
+    row = decision.row
+    if row["before_terminal"] and row["kind"] != "finish" and row["before_value"] != row["after_value"]:
+        yield "terminal"
     if decision.late:
         yield "late"
 

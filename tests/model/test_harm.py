@@ -24,6 +24,8 @@ CASES = {
     "a stale write that is refused": (TAKEN + "B writes new; A writes old", "fenced", {}),
     "a stale write that is refused, alone": (TAKEN + "A writes old", "latest", {}),
     "finished twice": ("A acquires; A finishes as DONE; A finishes as FAILED", "unfenced", {"terminal": (3,)}),
+    "written when it was finished": ("A acquires; A finishes as DONE; A writes x", "latest-id", {"terminal": (3,)}),
+    "repeated when it was finished": ("A acquires; A writes x; A finishes as DONE; A writes x", "latest-id", {}),
     "an alert twice": ("A acquires; A raises alert a; A raises alert a", "unfenced", {"twice": (3,)}),
     "two alerts": ("A acquires; A raises alert a; A raises alert b", "unfenced", {}),
     "an effect twice": ("A acquires; A causes mail outside; A causes mail outside", "unfenced", {"twice": (3,)}),

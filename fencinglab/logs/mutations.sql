@@ -37,7 +37,9 @@ told as (
             holder, coalesce(number::varchar, token), timed.fenced, runs_out, status, value, version, terminal_version,
             operation, alert, before_token, before_holder, before_expires_at, before_status, current_token) end as says,
         case
-            when token is not null then true
+            -- the token on an attempt to acquire may be the holder's, and on a line of no known event anybody's
+            when token is not null and case when meant.kind = 'grant' then accepted
+                else meant.kind is not null or meant.decision <> 'unknown' or not events end then true
             when lower(timed.fenced) in ('true', 'yes', '1') then true
             when lower(timed.fenced) in ('false', 'no', '0') then false
         end as fenced,

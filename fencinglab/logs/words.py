@@ -84,9 +84,10 @@ REJECTED_VALUE = r"^(false|no)$|409|412|conditional\w*|expired|terminal|already 
 OPEN_VALUE = r"5[0-9][0-9]|429"
 ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow|allowed|succeed|commit|pass|passed"
 
-# `no conflict` is none, and `already finished` was done by somebody.
+# `no conflict` is none, `already finished` was done by somebody, and `cache updated` is a process's own business.
 _NEGATED = rf"\b(no|without|never|not) (any )?({REJECTED})\b|\b({REJECTED}) false\b"
-_BEFORE = rf"\balready (been )?({DONE})\b"
+_OWN = r"connections?|sessions?|cache|config\w*|settings|metrics?|sockets?|threads?|memory"
+_BEFORE = rf"\b(already (been )?|({_OWN}) (was |were )?)({DONE})\b"
 _ELSEWHERE = rf"\b(already|not|be|been) ({DONE})\b"
 
 # What says that nothing was written, told from the text as it stands: in `worker-0: rows updated` the 0 counts nothing.

@@ -217,6 +217,15 @@ def test_what_somebody_else_did_is_not_done_by_this_line(read, event, worker, de
     assert read(line(event=event, worker=worker)).column("decision") == [decision]
 
 
+@pytest.mark.parametrize(("fields", "fenced"), [
+    ({"event": "acquire", "decision": "failed"}, None), ({"event": "acquired"}, True), ({"event": "acquire"}, None),
+    ({"event": "lock busy"}, None), ({"event": "frobnicate", "decision": "ok"}, True), ({"event": "write"}, True),
+])  # fmt: skip
+def test_a_token_is_presented_only_where_the_line_says_so(read, fields, fenced):
+    """A worker that tells whose token kept it out has not used that token."""
+    assert read(line(**fields)).column("fenced") == [fenced]
+
+
 def test_where_the_decision_is_null_the_event_tells_it(read):
     """A line without its decision is decided by the words of its event, unless other lines of this event have one."""
     given = [("written", "rejected"), ("written", None), ("saved", None), ("write", "")]

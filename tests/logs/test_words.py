@@ -112,7 +112,8 @@ def test_what_was_done_already_was_not_done_by_this_line(text, decision):
 @pytest.mark.parametrize(("text", "decision"), [
     ("lease check ok", "unknown"), ("job accepted by queue", "unknown"), ("row version changed, giving up", "unknown"),
     ("accepted", "accepted"), ("write ok", "accepted"), ("lease taken", "accepted"), ("sent request", "unknown"),
-    ("email sent", "accepted"), ("sent write, no reply", "unknown"), ("update dropped: fenced", "rejected"),
+    ("cache updated", "unknown"), ("connection acquired from pool", "unknown"), ("config saved", "unknown"),
+    ("cache updated, result saved", "accepted"), ("email sent", "accepted"), ("sent write, no reply", "unknown"), ("update dropped: fenced", "rejected"),
 ])  # fmt: skip
 def test_a_success_is_one_of_something_that_is_known(text, decision):
     """`check ok` tells a success, but of no write; a single word is the event itself, and a request is an attempt."""

@@ -179,9 +179,9 @@ def _fitted(found: fit.Fit, said: Mapping[str, str]) -> tuple[Workload, dict[str
         if name in taken:
             origin[name] = f"log, {one.seen:,} observed"
     base = replace(DEFAULT, **taken)
-    if found.grants >= fit.ENOUGH and "crash" not in said:
+    if found.grants >= fit.ENOUGH and found.vanished and "crash" not in said:  # none in so many is not never
         base = replace(base, crash=found.vanished / found.grants)
-        origin["crash"] = f"log, {found.vanished:,} of {found.grants:,} grants vanished: the most that it can be"
+        origin["crash"] = f"log, {found.vanished:,} of {found.grants:,} grants vanished, by a crash or not"
     if found.workers >= COUNTS["workers"][0] and "workers" not in said:
         base = replace(base, workers=min(found.workers, COUNTS["workers"][1]))
         origin["workers"] = "log"

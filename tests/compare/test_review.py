@@ -12,6 +12,7 @@ import pytest
 from pages import acting
 
 from fencinglab import cli
+from fencinglab.audit import fit
 from fencinglab.compare import adoption, advise, review, team, told
 from fencinglab.compare.cells import interval, leases, mean, percent
 from fencinglab.compare.page import html
@@ -103,6 +104,14 @@ def test_enough_observations_are_used(tmp_path):
     assert origin["lease"] == ("log, 60 observed", "1m")
     assert origin["pause"][0] == "log, 60 observed"
     assert origin["takeover"] == ("said", "1s")
+
+
+def test_no_crash_in_thirty_is_not_never():
+    """Where none of a log's grants vanished the default share of crashes stays; where some did, it is theirs."""
+    none, some = (review._fitted(fit.Fit({}, 30, vanished, 2), {}) for vanished in (0, 3))
+
+    assert (none[0].crash, none[1].get("crash")) == (DEFAULT.crash, None)
+    assert (some[0].crash, some[1]["crash"]) == (0.1, "log, 3 of 30 grants vanished, by a crash or not")
 
 
 def test_the_margin_is_its_formula():

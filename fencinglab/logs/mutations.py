@@ -41,20 +41,12 @@ _COUNTS = (
 _FAULTS = {
     f"{error}{part}" for error in ("error", "err", "exception") for part in ("", "name", "code", "type", "message")
 }
-# Sentences beside the event; they count where the line has no decision.
+# Sentences beside the event: where the line has no decision they may leave it open, and they refuse nothing,
+# since what was rejected may be an application that was written down.
 _SENTENCES = (
-    "message",
-    "msg",
-    "detail",
-    "details",
-    "description",
-    "note",
-    "info",
-    "text",
-    "summary",
-    "comment",
-    "cause",
-)
+    "message", "msg", "detail", "details", "description", "note", "info", "text", "summary", "comment", "cause",
+    "result",
+)  # fmt: skip
 # The status of an HTTP response, and the level of a line: an error that is no refusal leaves open what was written.
 _RESPONSES = ("statuscode", "httpstatus", "httpstatuscode", "responsecode", "status")
 _LEVELS = ("level", "levelname", "loglevel", "lvl", "severity", "severitytext", "@l")
@@ -142,7 +134,8 @@ def denying(spec: MappingSpec, names: Iterable[str]) -> dict[str, str]:
     for name in names:
         *_, outer, last = ("", *name.split("."))
         for said in (plain(outer + last), plain(last)):
-            if said in known and (name not in mapped or said == "status"):  # `status: 409` is none of a resource
+            # `status: 409` is none of a resource, nor `result: nack` a value
+            if said in known and (name not in mapped or said in ("status", "result")):
                 found.setdefault(name, said)
     return found
 
@@ -163,7 +156,7 @@ def _denial(fields: Mapping[str, str], get: Callable[[str], str], undecided: str
                 f"case when {status} in (409, 412) then 'rejected' when {status} between 400 and 599 then 'error' end"
             )
         elif known in _SENTENCES:
-            says.append(f"case when {undecided} and {words.doubtful(get(name))} then {get(name)} end")
+            says.append(f"case when {undecided} and {words.doubtful(get(name))} then 'error' end")
         elif known in _LEVELS:
             says.append(f"case when regexp_full_match(lower(trim({get(name)})), '{_AT_ERROR}') then 'error' end")
     wrote, matched = (

@@ -65,7 +65,8 @@ FAILED = (
 OPEN = (
     r"time ?out\w*|timed out|unknown|lost|error\w*|\w*exception|throttl\w*|unavailable|abort\w*|requested|requesting|"
     r"attempting|trying|pending|about to|going to|will|would have|dry run|roll(ed|ing)? ?back|no (reply|response)|"
-    r"sent (\w+ ){0,2}request|request (was )?sent|"
+    r"sent (\w+ ){0,2}request|request (was )?sent|deadline exceeded|connection (reset|closed)|hang up|broken pipe|nack|"
+    r"mark (\w+ ){0,3}(done|completed?|finished)|"
     r"(acquir|renew|extend|releas|writ|updat|sav|stor|delet|send|finish|complet|schedul|retry|poll|claim|grant|persist|"
     r"insert|committ|upload|publish|charg|remov|email|notify|alert)ing"
 )
@@ -160,7 +161,7 @@ def decide(con: duckdb.DuckDBPyConnection, texts: Iterable[str]) -> bool:
 def doubtful(text: str) -> str:
     """SQL: whether a text beside the event speaks of a refusal, a failure or a reply that did not come."""
     found = f"lower(left({text}, 120))"
-    return f"""({_says(_positive(text), REJECTED, FAILED, OPEN)}
+    return f"""({_says(_positive(text), REJECTED, FAILED, OPEN, rf"already (been )?({DONE})")}
         or regexp_matches({found}, {unwrap.text(NOTHING)}) or regexp_matches({found}, {unwrap.text(NO_SUCCESS)}))"""
 
 
@@ -212,7 +213,6 @@ def meanings(texts: str) -> str:
                 when d is not null then 'unknown'
                 when {_refused("k")} then 'rejected'
                 when kind = 'grant' and {_says("k", FAILED)} then 'rejected'
-                when kind is distinct from 'grant' and {_says("r", REFUSED)} then 'rejected'
                 when s is not null or {_says("k", REJECTED, FAILED, OPEN)} or asked then 'unknown'
                 when kind is distinct from 'grant' and {_says("r", REJECTED, FAILED, OPEN)} then 'unknown'
                 when k_denied is not null then k_denied

@@ -195,9 +195,10 @@ def test_a_decision_field_wins_over_the_event(read, word, decision):
 
 
 BESIDE = [
-    ({"message": "finish failed: ConditionalCheckFailedException"}, "rejected"), ({"detail": "deadline exceeded: no reply"}, "unknown"),
+    ({"message": "finish failed: ConditionalCheckFailedException"}, "unknown"), ({"detail": "deadline exceeded: no reply"}, "unknown"),
     ({"detail": "WriteConflict"}, "unknown"), ({"note": "0 rows updated"}, "unknown"), ({"ctx": {"detail": "stale"}}, "unknown"),
-    ({"reason": "lease lost, write refused"}, "rejected"), ({"reason": "stale token"}, "unknown"), ({"message": "no conflict"}, "accepted"),
+    ({"reason": "lease lost, write refused"}, "unknown"), ({"reason": "stale token"}, "unknown"), ({"message": "no conflict"}, "accepted"),
+    ({"note": "job already completed"}, "unknown"), ({"result": "loan rejected"}, "unknown"), ({"result": "42"}, "accepted"),
     ({"message": "conflict", "decision": "accepted"}, "accepted"), ({"message": "conflict", "outcome": "ok"}, "accepted"),
 ]  # fmt: skip
 

@@ -499,10 +499,11 @@ def test_only_an_accepted_line_joins_by_token(tmp_path, lines, writers):
 
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize(
-    ("results", "decisions"), [(("ok", "rejected"), ["accepted", "rejected"]), (("old", "rejected"), ["accepted"] * 2)]
+    ("results", "decisions"),
+    [(("ok", "rejected"), ["accepted", "rejected"]), (("old", "rejected"), ["accepted", "unknown"])],
 )
 def test_a_result_is_the_decision_where_its_values_are(tmp_path, results, decisions, within):
-    """`result` is what was computed, unless every value of it is a word for a decision."""
+    """`result` is what was computed unless every value is a word for a decision; one that may be leaves it open."""
     entries = [{"event": "saved", "jobId": "j", "worker": "w", "token": 1, "result": one} for one in results]
     if within:
         entries = [{"time": "2026-03-02T09:00:00Z", "message": json.dumps(entry)} for entry in entries]

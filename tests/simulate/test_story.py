@@ -22,11 +22,14 @@ def test_a_job_replays_as_it_was_simulated(workload):
         outcome = simulate(workload, fix, seed, jobs(size))
         for job in range(size):
             told = timeline_of(workload, fix, seed, job)
-            found = {harm.name for harm in harms(replay(told, fix))}
+            run = replay(told, fix)
+            found = {harm.name for harm in harms(run)}
+            finishes = sum(row["kind"] == "finish" and row["decision"] == "accepted" for row in run.rows)
             assert parse(str(told), f"{told.name}.timeline") == told
-            assert ("order" in found, "ownership" in found, "terminal" in found) == (
-                outcome.order[job] > 0, outcome.ownership[job] > 0, outcome.finishes[job] > 1,
+            assert ("order" in found, "ownership" in found, finishes) == (
+                outcome.order[job] > 0, outcome.ownership[job] > 0, outcome.finishes[job],
             ), (fix.name, job)  # fmt: skip
+            assert finishes <= 1 or "terminal" in found  # which a write after the finish is too
 
 
 def test_a_calm_job_is_told_too():

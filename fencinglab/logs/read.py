@@ -241,6 +241,12 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
         )
     streams.read(con, by_line, documents, mapping, shown, key, work)
     aside += _set_aside_records(con, [*all_files, *copies])
+    if "version" in mapping.recognised and (count := streams.grants_without_version(con)):
+        left = "a grant leaves" if count == 1 else f"{count:,} grants leave"
+        notes.append(
+            f"{left} `{version}` as it was: not every mutation raises it, so it proves of no write that it carried no "
+            f"token; if every write does raise it: --map version={version}"
+        )
     [(records,)] = con.execute("select count(*) from stream").fetchall()
     never = streams.NEVER.union(*(streams.NEVER_IN[view] for view in shown.views if len(shown.views) == 1))
     return _Part(

@@ -33,7 +33,13 @@ with typed as (
 stored as (
     select
         *,
-        coalesce(after_version > before_version, false) as version_rose,
+        -- an older mark that a change of the lease alone leaves as it was: grants and renewals may store none
+        coalesce(after_written_token < after_token, false)
+            and (before_holder is distinct from after_holder or before_expires_at is distinct from after_expires_at
+                or before_token is distinct from after_token)
+            and before_status is not distinct from after_status and before_value is not distinct from after_value
+            and not next_poll_changed and not other_protected_changed as mark_left,
+        coalesce(after_version > before_version, false) and not mark_left as version_rose,
         lives and before_known and after_written_token is not null
             and (after_written_token is distinct from before_written_token or version_rose) as stores_token,
         lives and before_known and after_writer is not null

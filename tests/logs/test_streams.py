@@ -128,6 +128,13 @@ SAYS: dict[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, Row]] 
         VERSIONED, VERSIONED | {"status": "PAUSED", "version": 4}, {"token": 7, "fenced": True, "writer": "a"}),
     "stored again lower, and the version rose": (
         VERSIONED | BY_B, VERSIONED | BY_B | {"status": "PAUSED", "version": 4}, {"token": 7, "fenced": True, "after_token": 8}),
+    "granted, and the older mark stays": (
+        VERSIONED, VERSIONED | BY_B | {"version": 4}, {"kind": "grant", "token": 8, "fenced": True, "writer": "b"}),
+    "renewed, and the older mark stays": (
+        VERSIONED | BY_B, VERSIONED | BY_B | {"leaseExpiresAt": NOON + 150, "version": 4},
+        {"kind": "renew", "token": None, "fenced": None, "writer": None, "protected": True}),
+    "renewed, and stored again": (
+        VERSIONED, VERSIONED | {"leaseExpiresAt": NOON + 150, "version": 4}, {"kind": "renew", "token": 7, "fenced": True}),
     "the item changed and its version did not": (
         VERSIONED, VERSIONED | {"status": "PAUSED"}, {"token": None, "fenced": False, "writer": None, "protected": True}),
     "the version fell": (
@@ -234,6 +241,17 @@ def test_a_missing_owner_is_nobody_where_other_records_have_one(stream):
     expected = {"kind": "renew", "before_holder": "", "after_holder": ""}
 
     assert shown(rows[-1], list(expected)) == expected
+
+
+@pytest.mark.parametrize(("version", "fenced", "notes"), [(4, None, 1), (5, False, 0)])
+def test_a_version_that_grants_leave_proves_nothing(stream, version, fenced, notes):
+    """Where a grant leaves a recognised version as it was, no write that leaves it too is known to be unfenced."""
+    granted = VERSIONED | BY_B | {"version": 4}
+    again = granted | {"leaseOwner": "c", "fencingToken": 9, "version": version}
+    log, rows = stream(worlds.stream(told(VERSIONED, granted, again, again | {"status": "PAUSED"})))
+
+    assert rows[-1]["fenced"] is fenced
+    assert len([note for note in log.notes if "leaves `version` as it was" in note]) == notes
 
 
 def test_who_held_what_and_until_when(stream):

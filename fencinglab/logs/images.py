@@ -8,6 +8,7 @@ from fencinglab import history
 from fencinglab.logs import unwrap
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.sample import Look
+from fencinglab.logs.unwrap import identifier
 
 TOKENS = ("token", "written_token")
 _MOST = 200  # attributes that make up an image
@@ -24,8 +25,8 @@ class Item:
 
     def __init__(self, spec: MappingSpec, seen: Look, any_type: bool = False) -> None:
         self.spec, self.seen = spec, seen
-        self.tokens = [name for key in TOKENS for name in names_of(spec, key)]
-        mapped = [(key, name) for key in spec.fields for name in names_of(spec, key)]
+        self.tokens = [name for key in TOKENS for name in spec.names(key)]
+        mapped = [(key, name) for key in spec.fields for name in spec.names(key)]
         mapped += [("", name) for name in spec.rising]
         collections = {name for name, tags in seen.attributes.items() if tags & _COLLECTIONS}
         self.scalars = list(dict.fromkeys(n for key, n in mapped if key not in _ANY or n not in collections))
@@ -47,7 +48,7 @@ class Item:
     def odd(self) -> str:
         """Whether a mapped attribute has a value of a type that is not read."""
         tests = [
-            f"({image}.{quoted(name)} is not null and coalesce({', '.join(self._tagged(name, image))}) is null)"
+            f"({image}.{identifier(name)} is not null and coalesce({', '.join(self._tagged(name, image))}) is null)"
             for image in ("now", "old")
             for name in self.closed
         ]
@@ -55,11 +56,11 @@ class Item:
 
     def _tagged(self, name: str, image: str, tags: Sequence[str] = ("N", "S", "NULL")) -> list[str]:
         """The values of an attribute under its tags, of which one is not null."""
-        return [f'{image}.{quoted(name)}."{tag}"' for tag in tags if tag in self.tags[name]]
+        return [f'{image}.{identifier(name)}."{tag}"' for tag in tags if tag in self.tags[name]]
 
     def record(self) -> dict[str, str]:
         """{name: type} of the members of one record, spelled as the log spells them."""
-        image = "struct(" + ", ".join(f"{quoted(n)} {self._type(n)}" for n in self.names) + ")"
+        image = "struct(" + ", ".join(f"{identifier(n)} {self._type(n)}" for n in self.names) + ")"
         inner = {
             "ApproximateCreationDateTime": "varchar", "Keys": "json", "NewImage": image, "OldImage": image,
             "SequenceNumber": "varchar",
@@ -80,7 +81,7 @@ class Item:
         if name is None:
             return "null::varchar"
         if name not in self.tags:
-            return f"{image}.{quoted(name)}"
+            return f"{image}.{identifier(name)}"
         first, *others = self._tagged(name, image, ("N", "S"))
         return f"coalesce({', '.join((first, *others))})" if others else first
 
@@ -128,7 +129,7 @@ class Item:
         """Whether the attribute has a value in the new image, of whatever type."""
         if name is None:
             return "false"
-        value = f"now.{quoted(name)}"
+        value = f"now.{identifier(name)}"
         if not self.seen.typed:
             return f"coalesce({value}, 'null') <> 'null'"
         nothing = self._tagged(name, "now", ("NULL",))
@@ -143,18 +144,7 @@ class Item:
         if self.seen.bare:  # a double keeps 17 digits
             faults["regexp_full_match(sequence, '[0-9]{17}0+')"] = "the sequence number was rounded (by JavaScript?)"
         if self.seen.key in self.names and self.seen.key not in self.scalars:
-            begins = ", ".join(f"{image}.{quoted(self.seen.key)}" for image in ("now", "old"))
+            begins = ", ".join(f"{image}.{identifier(self.seen.key)}" for image in ("now", "old"))
             odd = f"starts_with(coalesce({begins}), '{{') = {not self.seen.typed}"
             faults[odd] = "its values are not written as those of the others"
         return "case " + " ".join(f"when {test} then {unwrap.text(why)}" for test, why in faults.items()) + " end"
-
-
-def names_of(spec: MappingSpec, key: str) -> list[str]:
-    """The attributes that are mapped to a column."""
-    field = spec.get(key)
-    return field.split(",") if field else []
-
-
-def quoted(name: str) -> str:
-    """The name as a SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'

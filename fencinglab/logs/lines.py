@@ -19,7 +19,7 @@ from fencinglab.logs import cells, mutations, values
 from fencinglab.logs.inputs import File
 from fencinglab.logs.mapping import FIELDS, MappingSpec, plain
 from fencinglab.logs.mutations import Read
-from fencinglab.logs.unwrap import paths, text
+from fencinglab.logs.unwrap import identifier, paths, text
 
 if TYPE_CHECKING:
     import duckdb
@@ -246,7 +246,7 @@ def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
     alike = len({name.lower() for name in names}) < len(names)
     if not names or seen.body or alike or any("." in name for name in names) or any(file.blank for file in files):
         return None
-    made = mutations.texts(spec, mutations.identifier, names, key)
+    made = mutations.texts(spec, identifier, names, key)
     columns = ", ".join(f"{text(name)}: 'varchar'" for name in names)
     try:
         con.execute(f"""create or replace temp table lines as select {_listed(made)} {_PLACE}, "(path)" as path
@@ -351,7 +351,7 @@ def _extract(
 
     made = mutations.texts(spec, get, seen.names, key)
     twice = ""
-    for name in (n for column in _ONCE for n in mutations.fields_of(spec, column) if n in inner):
+    for name in (n for column in _ONCE for n in spec.names(column) if n in inner):
         within, _, last = name.rpartition(".")
         parent, two = text(_pointers(within)[0] if within else ""), text(f'%"{last}"%"{last}"%')
         counted = f"len(list_filter(json_keys(sound, {parent}), lambda k: k = {text(last)}))"

@@ -154,6 +154,11 @@ class MappingSpec:
         """The field mapped to `key`, or None."""
         return self.fields.get(key)
 
+    def names(self, key: str) -> list[str]:
+        """The fields mapped to `key`, which may be several."""
+        field = self.get(key)
+        return field.split(",") if field else []
+
 
 _OF_FAULT = {"err", "error", "exception", "cause"}  # `err.message` is no event, nor is `err.id` a resource
 

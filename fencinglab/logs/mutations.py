@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fencinglab import history
 from fencinglab.errors import InputError
-from fencinglab.logs import words
+from fencinglab.logs import denial, words
 from fencinglab.logs.carry import carry
 from fencinglab.logs.inputs import SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, plain
@@ -28,30 +28,6 @@ _SQL = resources("fencinglab.logs").joinpath("mutations.sql").read_text(encoding
 _EVENT_IDS = ("@ptr", "eventid", "insertid")
 _ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"  # how loggers write a number that is not there
 _ERRORS = ("error", "err", "errorcode", "exception")  # as the decision: what is there tells a fault
-# Fields that deny a success whatever the event calls itself; what they say else proves none.
-_FLAGS = {
-    **dict.fromkeys(("applied", "wasapplied", "accepted"), ("false", "not applied")),
-    **dict.fromkeys(("success", "succeeded", "successful", "ok"), ("false", "failed")),
-    **dict.fromkeys(("rejected", "refused", "denied"), ("true", "rejected")),
-}
-_COUNTS = (
-    "rowcount", "rowsaffected", "affectedrows", "rowsupdated", "updatedrows", "changes",
-    "modifiedcount", "updatedcount", "upsertedcount", "insertedcount", "deletedcount",
-)  # fmt: skip
-_FAULTS = {
-    f"{error}{part}" for error in ("error", "err", "exception") for part in ("", "name", "code", "type", "message")
-}
-# Sentences beside the event: where the line has no decision they may leave it open, and they refuse nothing,
-# since what was rejected may be an application that was written down.
-_SENTENCES = (
-    "message", "msg", "detail", "details", "description", "note", "info", "text", "summary", "comment", "cause",
-    "result",
-)  # fmt: skip
-# The status of an HTTP response, and the level of a line: an error that is no refusal leaves open what was written.
-_RESPONSES = ("statuscode", "httpstatus", "httpstatuscode", "responsecode", "status")
-_LEVELS = ("level", "levelname", "loglevel", "lvl", "severity", "severitytext", "@l")
-_AT_ERROR = "(err(or)?|fatal|crit(ical)?|severe|d?panic|alert|emerg(ency)?|50|60|400|500|550|600)"  # pino, monolog
-_NO_FAULT = "('', '0', 'false', 'no', 'none', 'null', 'nil', 'undefined', '-', 'ok', 'success', '[]', '{}')"
 # moment(t) of values.py where time_unit(t) is known, and without a time zone's cost where none is needed.
 _MACRO = """create or replace temp macro instant(t, unit) as case
     when unit = 'text' and ends_with(t, 'Z') then try_cast(t as timestamp)
@@ -77,15 +53,10 @@ class Read(NamedTuple):
     denied: int = 0  # entries in which a field of `denying` denies a success
 
 
-def identifier(name: str) -> str:
-    """The name as a SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def wanted(spec: MappingSpec, names: Iterable[str]) -> list[str]:
     """The fields that the mapping reads, and of the names those that are an event id or may deny a success."""
     names = list(names)
-    mapped = [name for column in COLUMNS for name in fields_of(spec, column)]
+    mapped = [name for column in COLUMNS for name in spec.names(column)]
     return list(dict.fromkeys([*mapped, *filter(None, [_event_id(names)]), *denying(spec, names)]))
 
 
@@ -99,7 +70,7 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
     event_id = _event_id(names)
     made = {"event_id": get(event_id)} if event_id else {}
     for column in COLUMNS:
-        fields = fields_of(spec, column)
+        fields = spec.names(column)
         given = [f"trim({get(name)})" for name in fields]
         one = given[0] if len(given) == 1 else f"coalesce({', '.join(given)})"
         if not given:
@@ -115,60 +86,20 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
             made[column] = f"case when lower({one}) not in {_ABSENT} then {one} end"
         elif column == "decision" and plain(fields[0].rpartition(".")[2]) in _ERRORS:
             made[column] = f"""case when lower({one}) in ('false', 'ok', 'success') then 'ok'
-                when lower({one}) not in {_NO_FAULT} then 'error ' || {one} end"""
+                when lower({one}) not in {denial.NO_FAULT} then 'error ' || {one} end"""
         else:
             made[column] = one if column == "before_holder" else f"nullif({one}, '')"
     open_ = " and ".join(f"{made[column]} is null" for column in ("decision", "outcome") if column in made)
-    if denial := _denial(denying(spec, names), get, open_ or "true"):
+    if denied := denial.told(denying(spec, names), get, open_ or "true"):
         decision = spec.get("decision") or ""
         told = decision and ("decision" not in spec.recognised or plain(decision) == "decision")
-        made["denial"] = f"case when {made['decision']} is null then {denial} end" if told else denial
+        made["denial"] = f"case when {made['decision']} is null then {denied} end" if told else denied
     return made
 
 
 def denying(spec: MappingSpec, names: Iterable[str]) -> dict[str, str]:
-    """{field: what it is known as} of the fields that may deny a success and are not mapped to something else."""
-    mapped = {name for column in COLUMNS for name in fields_of(spec, column)}
-    known = {*_FLAGS, *_COUNTS, "matchedcount", *_FAULTS, *_RESPONSES, *_LEVELS, *_SENTENCES}
-    found: dict[str, str] = {}
-    for name in names:
-        *_, outer, last = ("", *name.split("."))
-        for said in (plain(outer + last), plain(last)):
-            # `status: 409` is none of a resource, nor `result: nack` a value
-            if said in known and (name not in mapped or said in ("status", "result")):
-                found.setdefault(name, said)
-    return found
-
-
-def _denial(fields: Mapping[str, str], get: Callable[[str], str], undecided: str) -> str | None:
-    """SQL: what these fields say against a success, or null; sentences where the SQL `undecided` is true."""
-    says = []
-    for name, known in fields.items():
-        if known in _FLAGS:
-            flag, meaning = _FLAGS[known]
-            says.append(f"case when lower({get(name)}) = '{flag}' then '{meaning}' end")
-        elif known in _FAULTS:
-            one = get(name)
-            says.append(f"case when lower(trim({one})) not in {_NO_FAULT} then 'error ' || {one} end")
-        elif known in _RESPONSES:
-            status = f"try_cast({get(name)} as integer)"
-            says.append(
-                f"case when {status} in (409, 412) then 'rejected' when {status} between 400 and 599 then 'error' end"
-            )
-        elif known in _SENTENCES:
-            says.append(f"case when {undecided} and {words.doubtful(get(name))} then 'error' end")
-        elif known in _LEVELS:
-            says.append(f"case when regexp_full_match(lower(trim({get(name)})), '{_AT_ERROR}') then 'error' end")
-    wrote, matched = (
-        [f"try_cast({get(name)} as bigint)" for name, known in fields.items() if known in counts]
-        for counts in (_COUNTS, ("matchedcount",))
-    )
-    if wrote or matched:
-        meaning = "'not applied'"
-        if matched:  # what matched and is as it was passed the guard
-            meaning = f"case when greatest({', '.join(matched)}) > 0 then 'unknown' else {meaning} end"
-        says.append(f"case when greatest({', '.join(wrote or matched)}) = 0 then {meaning} end")
-    return f"nullif(concat_ws(' ', {', '.join(says)}), '')" if says else None
+    """The fields that may deny a success, as `denial.fields` gives them, of those that are not mapped."""
+    return denial.fields({name for column in COLUMNS for name in spec.names(column)}, names)
 
 
 def entries(table: str, has: Iterable[str], others: Mapping[str, str]) -> str:
@@ -176,11 +107,6 @@ def entries(table: str, has: Iterable[str], others: Mapping[str, str]) -> str:
     columns = dict.fromkeys(("event_id", "stamp", "fault", "raw", "denial", *COLUMNS), "null::varchar")
     columns |= {"place": "null::bigint"} | {name: f'{table}."{name}"' for name in has} | dict(others)
     return ", ".join(f'{sql} as "{name}"' for name, sql in columns.items())
-
-
-def fields_of(spec: MappingSpec, column: str) -> list[str]:
-    """The fields that are mapped to a column."""
-    return (spec.get(column) or "").split(",") if spec.get(column) else []
 
 
 def _event_id(names: Iterable[str]) -> str | None:

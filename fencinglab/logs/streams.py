@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from fencinglab import history
 from fencinglab.logs import unwrap
-from fencinglab.logs.images import TOKENS, Item, names_of, quoted
+from fencinglab.logs.images import TOKENS, Item
 from fencinglab.logs.inputs import File
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.sample import Look
@@ -98,7 +98,7 @@ def read(
         if not lines:
             break
     item = item.of_any_type()
-    members = ", ".join(f"{quoted(name)} {of}" for name, of in item.record().items())
+    members = ", ".join(f"{unwrap.identifier(name)} {of}" for name, of in item.record().items())
     for files, by_line in ((lines, True), (documents, False)):
         if not files:
             continue
@@ -154,7 +154,7 @@ def _changes(records: str, spec: MappingSpec, seen: Look, item: Item, key: str) 
         fields.setdefault("written_token", fields["token"])
     sides = ", ".join(
         [f"{item.scalar(fields.get(name), image)} as {side}_{name}" for side, image in _SIDES for name in _SCALARS]
-        + [f"{item.hashed(names_of(spec, 'value'), image, key)} as {side}_value" for side, image in _SIDES]
+        + [f"{item.hashed(spec.names('value'), image, key)} as {side}_value" for side, image in _SIDES]
     )
     # Without old images the previous new image of the item stands in, redelivered records apart.
     previous = (
@@ -170,7 +170,7 @@ def _changes(records: str, spec: MappingSpec, seen: Look, item: Item, key: str) 
             old is not null as was_there, now is not null as is_there,
             event_name = 'INSERT' or was is not null as before_known,
             event_name = 'REMOVE' or now is not null as after_known,
-            {sides}, {item.changed(names_of(spec, "next_poll"))} as next_poll_changed,
+            {sides}, {item.changed(spec.names("next_poll"))} as next_poll_changed,
             {item.changed(spec.protect)} as other_protected_changed,
             {item.fell(spec.rising)} as fell, {item.width(spec.get("token"))} as token_width,
             {item.there(spec.get("token"))} as token_there,

@@ -13,7 +13,7 @@ from fencinglab.logs import mutations, values
 from fencinglab.logs.inputs import File
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.mutations import Read
-from fencinglab.logs.unwrap import paths, text
+from fencinglab.logs.unwrap import identifier, paths, text
 
 if TYPE_CHECKING:
     import duckdb
@@ -90,7 +90,7 @@ def _scalars(columns: Iterable[tuple[str, Any]], within: Sequence[str] = ()) -> 
     """(dotted name, SQL of its text) of every column; of a struct those inside."""
     for name, of in columns:
         parts = [*within, name]
-        sql = ".".join(map(mutations.identifier, parts))
+        sql = ".".join(map(identifier, parts))
         if of.id == "struct":
             yield from _scalars(of.children, parts)
             continue

@@ -34,6 +34,11 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def identifier(name: str) -> str:
+    """The name as a SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def paths(files: Sequence[File]) -> str:
     """The distinct paths of the files as a SQL list."""
     return "[" + ", ".join(text(p) for p in dict.fromkeys(str(f.path) for f in files)) + "]"

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 ENOUGH = 20  # observations, below which a time is not taken from the log
 KEPT = 2001  # of more values so many quantiles are kept
 
-# name -> what was observed; the first five are parameters of a simulation
+# name -> what was observed; all but `late` are parameters of a simulation
 SAYS = {
     "lease": "from a grant to the end of its lease",
     "renewal": "between two renewals of one grant",
-    "work": "from a grant to its last accepted write, of grants that nobody superseded",
-    "pause": "the longest silence of a grant, beyond the usual one",
+    "work": "from a grant to its last accepted write, less its pause, of grants that nobody superseded",
+    "pause": "the longest silence of a grant beyond the usual one; long work without a sign is taken for one",
     "message": "from the sender's time of a write to the receiver's",
     "takeover": "from the end of a lease to the grant to somebody else",
     "late": "from a newer grant to the first sign of the holder before",
@@ -45,61 +45,82 @@ class Observed(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """All that a log shows of times, and two counts."""
+    """All that a log shows of times, and three counts."""
 
     times: dict[str, Observed]
-    grants: int
-    vanished: int  # grants of which nothing was seen after they were superseded: crashed, or told and silent
+    grants: int  # those of which it can be told whether they vanished
+    vanished: (
+        int  # did not end, and no sign after a newer grant: crashed, silent, or refused where no refusal is logged
+    )
     workers: int  # the most writers that one lease was granted to
 
 
 _SIGNS = """
     create or replace temp table signs as
-    select coalesce(lease, resource) as lease, order_scope,
+    select coalesce(lease, resource) as lease, coalesce(order_scope, '') as order_scope, kind, decision,
         coalesce(token, case when kind = 'grant' then after_token end) as token,
-        row_number() over (order by order_scope, order_key, rowid) as place, kind, decision, "at" as moment, sent_at,
-        before_holder, after_holder, before_expires_at, after_expires_at,
-        coalesce(nullif(after_holder, ''), writer) as holder
-    from history where kind not in ('ttl_delete') and "at" is not null
+        decision = 'accepted' and kind = 'grant' as grants,
+        decision = 'accepted' and kind not in ('grant', 'renew', 'release') as writes,
+        case when decision = 'accepted' and (kind in ('release', 'finish', 'delete') or after_terminal)
+            then coalesce(token, before_token) end as ended,
+        row_number() over (order by order_scope, order_key, rowid) as place,
+        epoch_us("at") as moment, epoch_us(sent_at) as sent, before_holder, epoch_us(before_expires_at) as before_until,
+        epoch_us(after_expires_at) as until, coalesce(nullif(after_holder, ''), writer) as holder
+    from history where kind <> 'ttl_delete'
 """
 _ATTEMPTS = """
     create or replace temp table attempts as
-    with signs_of as (
-        select *, moment - lag(moment) over (partition by lease, order_scope, token order by place) as silence
-        from signs where token is not null and not (kind = 'grant' and decision = 'rejected')),
+    with own as (
+        select *, moment - lag(moment) over sooner as silence
+        from signs where token is not null and not (kind = 'grant' and decision = 'rejected')
+        window sooner as (partition by lease, order_scope, token order by place)),
+    so_far as (
+        select *, max(silence) over sooner as longest from own
+        window sooner as (partition by lease, order_scope, token order by place)),
     told as (
-        select lease, order_scope, token, min(place) filter (kind = 'grant' and decision = 'accepted') as granted,
-            min(moment) filter (kind = 'grant' and decision = 'accepted') as granted_at,
-            max(moment) filter (decision = 'accepted' and kind not in ('grant', 'renew', 'release')) as wrote_at,
-            max(silence) as silence, max(place) as last_place,
-            arg_min(after_expires_at, place) filter (kind = 'grant' and decision = 'accepted') as expires_at,
-            arg_min(holder, place) filter (kind = 'grant' and decision = 'accepted') as holder
-        from signs_of group by all)
-    select *, lead(granted_at) over following as next_at, lead(granted) over following as next_place
+        select lease, order_scope, token, max(place) as last_place, max(silence) as silence,
+            min(place) filter (grants) as granted, min(moment) filter (grants) as granted_at,
+            arg_min(until, place) filter (grants) as until, arg_min(holder, place) filter (grants) as holder,
+            max(moment) filter (writes) as wrote_at, arg_max(longest, place) filter (writes) as until_written
+        from so_far group by all)
+    select *, median(silence) over () as usual, lead(granted_at) over following as next_at,
+        lead(granted) over following as next_place
     from told where granted is not null
     window following as (partition by lease, order_scope order by granted)
 """
 _VALUES = {
-    "lease": "select epoch_us(expires_at) - epoch_us(granted_at) from attempts where expires_at > granted_at",
+    "lease": "select until - granted_at from attempts where until > granted_at",
     "renewal": """
-        select epoch_us(moment) - epoch_us(lag(moment) over (partition by lease, order_scope, token order by place))
-        from signs where kind in ('grant', 'renew') and decision = 'accepted' and token is not null
+        select moment - lag(moment) over (partition by lease, order_scope, token order by place)
+        from signs where (grants or kind = 'renew' and decision = 'accepted') and token is not null
         qualify kind = 'renew'""",
-    "work": """select epoch_us(wrote_at) - epoch_us(granted_at) from attempts
-        where next_at is null and wrote_at >= granted_at""",
-    "pause": """select greatest(0, epoch_us(granted_at + silence) - epoch_us(granted_at)
-            - (select median(epoch_us(granted_at + silence) - epoch_us(granted_at)) from attempts))::bigint
-        from attempts where silence is not null""",
-    "message": """select epoch_us(moment) - epoch_us(sent_at) from signs
-        where sent_at <= moment and kind not in ('grant', 'renew', 'release')""",
-    "takeover": """select epoch_us(moment) - epoch_us(before_expires_at) from signs
-        where kind = 'grant' and decision = 'accepted' and before_holder <> '' and holder <> before_holder
-            and before_expires_at <= moment""",
-    "late": """select epoch_us(min(signs.moment)) - epoch_us(any_value(next_at)) from attempts join signs
-        on signs.lease = attempts.lease and signs.order_scope is not distinct from attempts.order_scope
-            and signs.token = attempts.token and signs.place > attempts.next_place
-        group by attempts.lease, attempts.order_scope, attempts.token having min(signs.moment) >= any_value(next_at)""",
+    "work": """
+        select (wrote_at - granted_at - greatest(0, until_written - usual))::bigint
+        from attempts where next_at is null and wrote_at >= granted_at""",
+    "pause": "select greatest(0, silence - usual)::bigint from attempts where silence is not null",
+    "message": """
+        select moment - sent from signs where sent <= moment and kind not in ('grant', 'renew', 'release')""",
+    "takeover": """
+        select moment - before_until from signs
+        where grants and before_holder <> '' and holder <> before_holder and before_until <= moment""",
+    "late": """
+        select min(moment) - any_value(next_at) from attempts join signs using (lease, order_scope, token)
+        where place > next_place
+        group by lease, order_scope, token having min(moment) >= any_value(next_at)""",
 }
+# Of a grant that ended or was given back before the next one nothing more need be seen; and where something came after
+# the next one that does not say under which token, it cannot be told whether it is a sign of the one before.
+_ENDS = """
+    with ends as (
+        select lease, order_scope, ended as token, min(place) as place from signs where ended is not null group by all),
+    untold as (
+        select lease, order_scope, max(place) as place from signs where token is null and kind <> 'grant' group by all),
+    told as (
+        select coalesce(last_place < next_place and coalesce(ends.place > next_place, true), false) as silent,
+            coalesce(untold.place > next_place, false) as unclear
+        from attempts left join ends using (lease, order_scope, token) left join untold using (lease, order_scope))
+    select count(*) filter (not silent or not unclear), count(*) filter (silent and not unclear) from told
+"""
 
 
 def fit(con: duckdb.DuckDBPyConnection) -> Fit:
@@ -107,9 +128,7 @@ def fit(con: duckdb.DuckDBPyConnection) -> Fit:
     con.execute(_SIGNS)
     con.execute(_ATTEMPTS)
     times = {name: _observed(con, name, query) for name, query in _VALUES.items()}
-    [(grants, vanished)] = con.execute("""
-        select count(*), count(*) filter (next_place is not null and last_place < next_place)
-        from attempts""").fetchall()
+    [(grants, vanished)] = con.execute(_ENDS).fetchall()
     [(workers,)] = con.execute("""
         select coalesce(max(workers), 0) from (select count(distinct holder) as workers from attempts group by lease)
         """).fetchall()

@@ -26,12 +26,13 @@ A writes old
 """
 
 
-def fitted(texts: list[str]) -> fit.Fit:
-    """The fit of the histories of these events, each on a resource of its own."""
+def fitted(texts: list[str], **forgotten: None) -> fit.Fit:
+    """The fit of the histories of these events, each on a resource of its own; writes leave out what is forgotten."""
     rows = []
     for number, text in enumerate(texts):
         run = replay(parse(HEAD + text, f"job-{number}.timeline"), FIXES["unfenced"])
-        rows += [row | {"resource": f"job-{number}", "lease": f"job-{number}"} for row in run.rows]
+        own = {"resource": f"job-{number}", "lease": f"job-{number}"}
+        rows += [row | own | (forgotten if row["kind"] == "write" else {}) for row in run.rows]
     with duckdb.connect() as con:
         audit.load(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES))))
         return fit.fit(con)
@@ -62,6 +63,31 @@ def test_who_never_comes_back_is_counted():
     found = fitted(["A acquires\nA crashes\nlease expires\nB acquires\nB writes x\n"])
 
     assert (found.grants, found.vanished) == (2, 1)
+
+
+def test_work_and_pause_share_the_time_of_a_grant():
+    """A pause is no part of the work beside it, or a simulation that takes both from the log would have it twice."""
+    calm = "A acquires\n8 s pass\nA writes x\n"
+    found = fitted([calm, calm, "A acquires\n8 s pass\nA pauses\n600 s pass\nA resumes\nA writes x\n"])
+
+    assert [value / 1e6 for value in found.times["pause"].values] == [0, 0, 602]
+    assert [value / 1e6 for value in found.times["work"].values] == [9, 9, 9]
+
+
+@pytest.mark.parametrize("end", ["A writes x\nA releases", "A finishes as DONE"])
+def test_a_grant_that_ended_has_not_vanished(end):
+    """Who gave the lease back or finished before the next grant did not crash, though no more is seen of it."""
+    found = fitted([f"A acquires\n{end}\n60 s pass\nB acquires\nB writes x\n"])
+
+    assert (found.grants, found.vanished) == (2, 0)
+
+
+def test_writes_of_unknown_tokens_leave_open_who_vanished():
+    """Where a write after a takeover does not say its token it may be the first holder's: its grant is not counted."""
+    crashed = "A acquires\nA crashes\nlease expires\nB acquires\nB writes x\n"
+    found = fitted([crashed], token=None, fenced=None)
+
+    assert (found.grants, found.vanished) == (1, 0)
 
 
 def test_an_empty_history_has_no_times():

@@ -52,6 +52,13 @@ def release(lease: Lease, worker: str, token: int) -> Lease | None:
     return Lease(lease.token)
 
 
+def why_not(lease: Lease, worker: str, token: int) -> str:
+    """Why a renewal or a release was refused, in one word: newer_token, not_held or expired."""
+    if token < lease.token:
+        return "newer_token"
+    return "expired" if (lease.holder, lease.token) == (worker, token) else "not_held"
+
+
 def restore(lease: Lease, token: int, floor: bool = False) -> Lease:
     """The lease after the authority came back from a backup: nobody holds it and its last token is an older one.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencinglab.model.event import Event
-from fencinglab.model.lease import grant, held_by, release, renew
+from fencinglab.model.lease import grant, held_by, release, renew, why_not
 from fencinglab.model.rows import clock
 from fencinglab.model.world import Term, Worker, World
 
@@ -54,8 +54,7 @@ def _renew(world: World, worker: Worker, term: Term) -> str:
         world.change(term.lease, new, "renew", worker, term.token)
         return f"{worker.name} renews: its lease runs until {clock(new.expires_at)}"
     else:
-        reason = "newer_token" if old.token > term.token else "expired" if old.holder else "not_held"
-        reason = "terminal" if finished else reason
+        reason = "terminal" if finished else why_not(old, worker.name, term.token)
         world.change(term.lease, old, "renew", worker, term.token, reason)
         why = "is refused the renewal"
         term.renewing = False
@@ -76,7 +75,7 @@ def release_(world: World, event: Event) -> str:
     old = world.leases[term.lease]
     new = release(old, worker.name, term.token)
     term.renewing = False
-    reason = "" if new else "newer_token" if old.token > term.token else "not_held"
+    reason = "" if new else why_not(old, worker.name, term.token)
     world.change(term.lease, new or old, "release", worker, term.token, reason)
     return f"{worker.name} {'releases its lease' if new else 'is refused: the lease is no longer its own'}"
 

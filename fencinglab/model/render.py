@@ -128,11 +128,7 @@ def _why_not(lease: Lease, request: Request) -> str:
     """Why the authority refused."""
     if request.action == "acquire":
         return "held"
-    if request.token is None:
-        return "no_token"
-    if request.token < lease.token:
-        return "newer_token"
-    return "not_held" if (lease.holder, lease.token) != (request.worker, request.token) else "expired"
+    return "no_token" if request.token is None else authority.why_not(lease, request.worker, request.token)
 
 
 def key(job: str, token: int) -> str:

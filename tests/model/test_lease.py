@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencinglab.model.lease import Lease, fresh, grant, held_by, release, renew, restore
+from fencinglab.model.lease import Lease, fresh, grant, held_by, release, renew, restore, why_not
 
 HELD = Lease(41, "A", 60)
 
@@ -61,6 +61,15 @@ def test_a_renewal_needs_holder_token_and_time(worker, token, now):
 def test_a_release_needs_holder_and_token(worker, token):
     """Nobody ends a lease that is another's, or its own newer one by an older token."""
     assert release(HELD, worker, token) is None
+
+
+@pytest.mark.parametrize(
+    ("worker", "token", "reason"),
+    [("A", 40, "newer_token"), ("B", 41, "not_held"), ("A", 42, "not_held"), ("A", 41, "expired")],
+)
+def test_why_a_renewal_is_refused(worker, token, reason):
+    """An older token, another's lease, a token from before a backup and a lease that ran out are told apart."""
+    assert why_not(HELD, worker, token) == reason
 
 
 def test_a_restored_authority_issues_old_tokens_again():

@@ -161,6 +161,14 @@ def test_a_refused_grant_is_no_slip():
     assert not harms(longer)
 
 
+@pytest.mark.parametrize("act", ["renews", "releases"])
+def test_a_lease_that_is_anothers_did_not_run_out(act):
+    """Where the authority issued the same token to another, the first is refused for not holding it, and nothing expired."""
+    rows = replayed(f"A acquires; authority is restored to 40; B acquires; A {act}", "fenced").rows
+
+    assert (rows[-1]["token"], rows[-1]["reason"]) == (41, "not_held")
+
+
 def test_two_leases_are_two_sequences():
     """Two leases over one resource issue tokens of their own, and the rows say whose each is."""
     header = HEADER.replace("first", "leases: job-1, job-2\nfirst")

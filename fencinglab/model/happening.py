@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencinglab.model.event import Event
 from fencinglab.model.lease import restore
 from fencinglab.model.receiver import Held
-from fencinglab.model.world import Decision, Worker, World
+from fencinglab.model.world import Worker, World
 
 
 def pause(world: World, event: Event) -> str:
@@ -84,11 +84,10 @@ def delete(world: World, event: Event) -> str:
     before = world.state(lease, name)
     del world.held[name]
     world.absent = Held(version=max(world.absent.version, old.version + 1))
-    decision = Decision({}, 0, world.newest[name].grant)
     shared = lease == name
     if shared:
         world.leases[lease] = restore(world.leases[lease], world.timeline.first_token - 1, world.fix.floor)
-    world.record(decision, name, lease, before, kind="ttl_delete", protected=None)
+    world.record(name, lease, before, 0, kind="ttl_delete", protected=None)
     if not shared:
         return f"{name} is gone with its marks"
     kept = world.fix.floor

@@ -25,7 +25,7 @@ HARMS = {  # name -> (class, what happened)
     "bytes": ("unsafe", "the bytes to which the finished job points were replaced"),
     "final": ("unsafe", "what stands in the end is not the newest writer's"),
     "overlap": ("window", "the lease was granted while another's still ran"),
-    "late": ("window", "a write was accepted after its lease had run out, with no newer grant"),
+    "late": ("window", "a write was accepted after its lease had ended, with no newer grant"),
     "wasted": ("cost", "the newest holder's write was refused though it was no repetition"),
     "misled": ("cost", "a holder was refused by its own success, whose reply had been lost"),
 }

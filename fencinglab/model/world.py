@@ -25,7 +25,7 @@ class Decision(NamedTuple):
     newest: int  # the newest grant that covers the resource at this moment
     value: str = ""
     again: bool = False  # the same operation of the same grant was accepted before
-    late: bool = False  # the writer's lease had run out and nobody had taken over
+    late: bool = False  # the writer's lease had ended and nobody had taken over
     attempt: str = ""  # what was attempted, in words; by which rule it was decided follows in the step's sentence
 
 
@@ -150,8 +150,11 @@ class World:
         """What authority and receiver hold at this moment, as one side of a row."""
         return self.leases[lease] if lease in self.granted else None, self.held.get(resource)
 
-    def record(self, decision: Decision, resource: str, lease: str, before: State, **known: object) -> Decision:
-        """Keep a decision with its row; what is not said is that of an accepted mutation by a holder."""
+    def record(
+        self, resource: str, lease: str, before: State, grant: int,
+        *, value: str = "", again: bool = False, late: bool = False, attempt: str = "", **known: object,
+    ) -> Decision:  # fmt: skip
+        """Keep a decision with its row; a column that is not said is that of an accepted mutation by a holder."""
         self._rows += 1
         given: Row = {
             "resource": resource, "lease": lease, "at": moment(self.now), "sent_at": moment(self.now),
@@ -159,7 +162,7 @@ class World:
             "current_token": self.granted.get(lease), "source": self.source,
         }  # fmt: skip
         made = row(self._rows, self.timeline.name, before, self.state(lease, resource), given | known)
-        self.decisions.append(decision._replace(row=made))
+        self.decisions.append(Decision(made, grant, self.newest[resource].grant, value, again, late, attempt))
         return self.decisions[-1]
 
     def change(self, name: str, new: Lease, kind: str, worker: Worker, token: int | None, reason: str = "") -> None:
@@ -178,7 +181,7 @@ class World:
                 self.held[resource] = held._replace(promised=max(held.promised, new.token))
                 worker.known[resource] = held.version
             decision = self.record(
-                Decision({}, term.grant if term else 0, self.newest[resource].grant), resource, name, before,
+                resource, name, before, term.grant if term else 0,
                 kind=kind, writer=worker.name, token=token, fenced=None if token is None else True,
                 reason=reason or None, outcome="failed" if reason else "ok", sent_at=moment(self.now + worker.skew),
             )  # fmt: skip

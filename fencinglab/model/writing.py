@@ -7,8 +7,8 @@ from dataclasses import replace
 from fencinglab.model.event import Event
 from fencinglab.model.lease import held_by
 from fencinglab.model.receiver import Mutation, apply, decide, operation_id, refusal
-from fencinglab.model.rows import moment
-from fencinglab.model.world import Decision, Flight, Stored, World
+from fencinglab.model.rows import Row, moment
+from fencinglab.model.world import Flight, Stored, World
 
 _PAST = {"write": "wrote", "finish": "finished", "schedule": "scheduled", "retry": "decided", "alert": "raised alert"}
 _RULES = {"terminal": "the terminal rule", "no_token": "a receiver that wants a token"}
@@ -130,10 +130,9 @@ def _delivered(world: World, flight: Flight, lost: bool) -> str:
         new, reason = decide(old, lease, mutation, world.now, rules)
     unheard = lost or worker.state == "crashed"
     operation = (resource, flight.grant, mutation.kind, mutation.value)
-    newest = world.newest[resource].grant
-    late = flight.grant == newest > 0 and held_by(lease, world.now) != mutation.writer
-    decision = Decision({}, flight.grant, newest, mutation.value, operation in world.accepted, late)
-    decision = decision._replace(attempt=_attempt(world, decision, mutation, resource, unheard))
+    again = operation in world.accepted
+    late = flight.grant == world.newest[resource].grant > 0 and held_by(lease, world.now) != worker.name
+    attempt = _attempt(world, flight, again, late, unheard)
     before = world.state(flight.lease, resource)
     if not reason:
         world.held[resource] = new
@@ -141,7 +140,7 @@ def _delivered(world: World, flight: Flight, lost: bool) -> str:
         if not unheard:
             worker.known[resource] = new.version
     recorded = world.record(
-        decision, resource, flight.lease, before,
+        resource, flight.lease, before, flight.grant, value=mutation.value, again=again, late=late, attempt=attempt,
         kind=mutation.kind, writer=worker.name, token=mutation.token, fenced=mutation.token is not None,
         operation=mutation.operation or None, sent_at=moment(flight.sent_at), reason=reason or None,
         outcome="unknown" if unheard else "failed" if reason else "ok",
@@ -149,7 +148,7 @@ def _delivered(world: World, flight: Flight, lost: bool) -> str:
     )  # fmt: skip
     if not reason and flight.grant >= world.marks[resource].grant:
         world.marks[resource] = recorded
-    return f"{decision.attempt}: {_by(world, mutation, reason)}"
+    return f"{attempt}: {_by(world, mutation, reason)}"
 
 
 def _by(world: World, mutation: Mutation, reason: str) -> str:
@@ -162,20 +161,21 @@ def _by(world: World, mutation: Mutation, reason: str) -> str:
     return f"accepted by {rule}" if compares else "accepted, nothing compared"
 
 
-def _attempt(world: World, decision: Decision, mutation: Mutation, resource: str, unheard: bool) -> str:
+def _attempt(world: World, flight: Flight, again: bool, late: bool, unheard: bool) -> str:
     """`A wrote with 41 after 42 was accepted`."""
-    after = ""
-    for newer, word in ((world.marks[resource], "accepted"), (world.newest[resource], "granted")):
-        if decision.grant < newer.grant:
+    mutation, after = flight.mutation, ""
+    for newer, word in ((world.marks[flight.resource], "accepted"), (world.newest[flight.resource], "granted")):
+        if flight.grant < newer.grant:
             token, writer = newer.row["token"], newer.row["writer"]
             above = token is not None and mutation.token is not None and token > mutation.token
             after = f" after {token if above else f'{writer} with {token}'} was {word}"
             break
-    if decision.late:
-        after = " after its lease had run out"
+    if late:
+        ran_out = world.leases[flight.lease].holder == mutation.writer  # else it was given back, or forgotten
+        after = f" after its lease had {'run out' if ran_out else 'ended'}"
     presented = "without a token" if mutation.token is None else f"with {mutation.token}"
-    again, lost = "again " * decision.again, ", and the reply is lost" * unheard
-    return f"{mutation.writer} {_PAST[mutation.kind]} {again}{presented}{after}{lost}"
+    lost = ", and the reply is lost" * unheard
+    return f"{mutation.writer} {_PAST[mutation.kind]} {'again ' * again}{presented}{after}{lost}"
 
 
 def poll(world: World, event: Event) -> str:
@@ -224,7 +224,7 @@ def _outside(world: World, event: Event, **known: object) -> str:
         return worker.idle()
     lease = world.lease_over(resource, term)
     token = term.token if term and worker.fenced else None
-    decision = Decision({}, term.grant if term else 0, world.newest[resource].grant, event.value)
-    given = {"writer": worker.name, "token": token, "fenced": token is not None, "protected": False} | known
-    world.record(decision, resource, lease, world.state(lease, resource), **given)
+    given: Row = {"writer": worker.name, "token": token, "fenced": token is not None, "protected": False} | known
+    grant = term.grant if term else 0
+    world.record(resource, lease, world.state(lease, resource), grant, value=event.value, **given)
     return ""

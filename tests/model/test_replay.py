@@ -110,6 +110,8 @@ def test_leases_run_out_by_their_length_under_the_fix(events, fix, sentence):
         ("A acquires; lease expires; A writes x", "client-check", "A looks at its lease first, sees that it is gone, and gives up"),
         ("A acquires; A is cut off; A writes x", "client-check", "A looks at its lease first, sees that it is gone, and gives up"),
         ("A acquires; A checks its lease; lease expires; A writes x", "client-check", "A wrote with 41 after its lease had run out: accepted, nothing compared"),
+        ("A acquires; A releases; A writes x", "fenced", "A wrote with 41 after its lease had ended: accepted by at-or-above"),
+        ("A acquires; authority is restored to 40; A writes x", "fenced", "A wrote with 41 after its lease had ended: accepted by at-or-above"),
         ("A acquires; A sends x; A's x is checked", "fenced", "nothing yet: here the check is part of the write, when it arrives"),
         ("A acquires; A sends x; A's x is checked", "two-step-token", "the receiver compares for x and finds nothing against it, and will write in another step"),
         ("A acquires; A sends x; lease expires; A's x is checked", "two-step-holder", "the receiver compares for x and refuses it"),

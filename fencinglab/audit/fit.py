@@ -96,7 +96,7 @@ _VALUES = {
         qualify kind = 'renew'""",
     "work": """
         select (wrote_at - granted_at - greatest(0, until_written - usual))::bigint
-        from attempts where next_at is null and wrote_at >= granted_at""",
+        from attempts where next_place is null and wrote_at >= granted_at""",
     "pause": "select greatest(0, silence - usual)::bigint from attempts where silence is not null",
     "message": """
         select moment - sent from signs where sent <= moment and kind not in ('grant', 'renew', 'release')""",

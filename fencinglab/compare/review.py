@@ -24,7 +24,7 @@ from fencinglab.report.report import place, plain
 from fencinglab.simulate import laws, measure
 from fencinglab.simulate.measure import Cost
 from fencinglab.simulate.terms import LAWS, SAYS
-from fencinglab.simulate.workload import COUNTS, DEFAULT, TIMES, Workload, workload
+from fencinglab.simulate.workload import COUNTS, Workload, workload
 
 SCHEMA = "fencinglab.compare/1"
 FIXES = (
@@ -59,7 +59,7 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
     """
     fixes = [named(name) for name in dict.fromkeys(asked.fixes)]
     jobs = measure.enough(asked.jobs, asked.precision)
-    made, origin, log = workload(dict(asked.said)), dict.fromkeys(asked.said, "said"), None
+    made, origin, log = workload(asked.said), dict.fromkeys(asked.said, "said"), None
     file = None if asked.requests is None else shelf.find(asked.requests)
     own = team.searched(file, progress) if file else None
     if asked.logs:
@@ -68,9 +68,12 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
             log, shows = _log(done, fixes, file, progress), fit.fit(done.con)
         made, origin = _fitted(shows, asked.said)
         log["times"] = [
-            {"name": name, "says": fit.SAYS[name], "seen": one.seen, "median": one.median / 1e6, "used": name in origin}
+            {
+                "name": name, "says": fit.SAYS[name], "seen": one.seen, "median": one.median / 1e6,
+                "used": origin.get(name, "").startswith("log"),
+            }
             for name, one in shows.times.items()
-        ]
+        ]  # fmt: skip
         log |= {"grants": shows.grants, "vanished": shows.vanished, "workers": shows.workers}
     safety = _safety([fix.name for fix in fixes], progress)
     costs = measure.measured(made, fixes, jobs, asked.seed, lambda done: progress(f"{done:,} jobs"))
@@ -164,30 +167,26 @@ def _log(
 
 
 def _fitted(found: fit.Fit, said: Mapping[str, str]) -> tuple[Workload, dict[str, str]]:
-    """The workload that the log shows where it shows enough, and where each parameter comes from.
+    """The workload as said, else as the log shows it where it shows enough; and where each parameter is from.
 
-    What is said goes before what is seen; what neither says is the default.
+    What neither says is the default, and not named.
     """
-    origin, taken = dict.fromkeys(said, "said"), dict[str, Any]()
-    for name, one in found.times.items():
-        if name in said or not one.enough or (name in TIMES and not one.median):
-            continue
-        if name in TIMES:
-            taken[name] = one.median
-        elif name in LAWS:
-            taken[name] = laws.observed(one.values)
-        if name in taken:
-            origin[name] = f"log, {one.seen:,} observed"
-    base = replace(DEFAULT, **taken)
-    if found.grants >= fit.ENOUGH and found.vanished and "crash" not in said:  # none in so many is not never
-        base = replace(base, crash=found.vanished / found.grants)
-        origin["crash"] = f"log, {found.vanished:,} of {found.grants:,} grants vanished, by a crash or not"
-    if found.workers >= COUNTS["workers"][0] and "workers" not in said:
-        base = replace(base, workers=min(found.workers, COUNTS["workers"][1]))
-        origin["workers"] = "log"
-    if base.renewal >= base.lease:  # one that does not fit a lease from the log is a third of it
-        base = replace(base, renewal=max(1, base.lease // 3))
-    return workload(dict(said), base), origin
+    enough = {name: one for name, one in found.times.items() if one.enough and name in SAYS}
+    seen: dict[str, Any] = {
+        name: laws.observed(one.values) if name in LAWS else one.median for name, one in enough.items()
+    }
+    origin = {name: f"log, {one.seen:,} observed" for name, one in enough.items()}
+    if found.grants >= fit.ENOUGH:
+        least, most = COUNTS["workers"]
+        if found.workers >= least:
+            seen["workers"] = min(found.workers, most)
+            origin["workers"] = f"log, {found.workers:,} under one lease"
+        if found.vanished:  # none in so many is not never
+            seen["crash"] = found.vanished / found.grants
+            origin["crash"] = f"log, {found.vanished:,} of {found.grants:,} grants vanished, by a crash or not"
+    made = workload(said, seen)
+    taken = {name: origin[name] for name, value in seen.items() if getattr(made, name) == value}
+    return made, taken | dict.fromkeys(said, "said")
 
 
 def _sweep(

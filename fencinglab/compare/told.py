@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from fencinglab.audit.fit import ENOUGH
 from fencinglab.compare import page
 from fencinglab.compare.cells import BEATEN, costs, harms, invariants, leases, refusals
 from fencinglab.inert import inert, wrapped
@@ -93,7 +94,9 @@ def _basis(review: Mapping[str, Any]) -> list[str]:
     given = [f"{one['name']} {one['value']} ({one['from']})" for one in review["workload"]]
     lines = wrapped("Workload: ", ", ".join(given) + f"; seed {review['seed']}.")
     if review["log"]:
-        few = [f"{one['name']} ({one['seen']:,})" for one in review["log"]["times"] if not one["used"]]
+        default = {one["name"] for one in review["workload"] if one["from"] == "default"}
+        times = [one for one in review["log"]["times"] if one["seen"] < ENOUGH and one["name"] in default]
+        few = [f"{one['name']} ({one['seen']:,})" for one in times]
         if few:
             lines += wrapped("Too few in the log, so not taken from it: ", ", ".join(few) + ".", 15)
     return lines

@@ -51,9 +51,9 @@ class Law(NamedTuple):
         return math.erfc(math.log(time / self.scale) / self.shape / math.sqrt(2)) / 2 if time > 0 else 1.0
 
     def __str__(self) -> str:
-        """The law as the command line reads it; of an observed one its size and middle."""
+        """The law as the command line reads it; of an observed one its middle."""
         if self.name == "observed":
-            return f"{len(self.seen):,} observed, median {duration_text(self.seen[len(self.seen) // 2])}"
+            return f"observed, median {duration_text(self.seen[len(self.seen) // 2])}"
         if self.name == "constant":
             return duration_text(round(self.scale))
         shape = f",{self.shape:g}" if self.name in _SHAPED else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 SAYS = {
     "lease": "how long a lease lasts",
     "renewal": "how often a running worker renews, where the fix renews",
-    "pause": "how long a worker stands still in an attempt",
-    "work": "processing time of an attempt",
+    "pause": "how long a worker stands still, once in an attempt",
+    "work": "processing time of an attempt, without its pause",
     "message": "time of a write on its way",
     "takeover": "from the end of a lease until somebody asks for it",
     "gap": "from a look at the lease to the write after it",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any
 
 from fencinglab.errors import UsageError
@@ -19,23 +21,23 @@ _MESSAGE, _TAKEOVER = Law("exponential", 0.02 * SECOND), Law("exponential", 2.0 
 
 @dataclass(frozen=True)
 class Workload:
-    """The parameters of a simulation; what is not said is a named default, made for no team in particular."""
+    """The parameters of a simulation, which `terms` says in words; the defaults were made for no team in particular."""
 
-    lease: int = 30 * SECOND  # how long a lease lasts
-    renewal: int = 10 * SECOND  # a running worker renews so often, where the fix renews
-    pause: Law = _PAUSE  # how long a worker stands still, once in each attempt
-    work: Law = _WORK  # processing time of one attempt, pauses not counted
-    message: Law = _MESSAGE  # from the sender of a write to the receiver
-    takeover: Law = _TAKEOVER  # from the end of a lease until somebody asks for it
-    gap: int = SECOND // 100  # from a look at the lease to the write that follows
-    step: int = SECOND // 200  # between check and write of a receiver that takes two steps
-    skew: int = 0  # how far two clocks may differ at most
-    crash: float = 0.001  # the share of attempts in which the worker crashes
-    restart: int = 60 * SECOND  # from a crash until the worker runs again
-    repeat: float = 0.01  # the share of writes that arrive twice, as after a lost reply
+    lease: int = 30 * SECOND
+    renewal: int = 10 * SECOND
+    pause: Law = _PAUSE
+    work: Law = _WORK
+    message: Law = _MESSAGE
+    takeover: Law = _TAKEOVER
+    gap: int = SECOND // 100
+    step: int = SECOND // 200
+    skew: int = 0
+    crash: float = 0.001
+    restart: int = 60 * SECOND
+    repeat: float = 0.01
     workers: int = 3
-    writes: int = 2  # of one attempt; the last one finishes the job
-    attempts: int = 30  # after so many nobody tries again, and the job stays unfinished
+    writes: int = 2
+    attempts: int = 30
 
     def length(self, fix: Fix) -> int:
         """How long a lease lasts under the fix."""
@@ -57,14 +59,14 @@ def _text(name: str, value: Any) -> str:
     return duration_text(value) if name in TIMES else f"{value:g}" if name in SHARES else str(value)
 
 
-def workload(said: dict[str, str], base: Workload = DEFAULT) -> Workload:
-    """The workload in which the named parameters are as said; the first that cannot be is a UsageError.
+def workload(said: Mapping[str, str], seen: Mapping[str, Any] = MappingProxyType({})) -> Workload:
+    """The workload in which each parameter is as said, else as seen in a log; the first that cannot be is a UsageError.
 
-    Where a lease is said and no renewal, a lease is renewed three times.
+    A renewal that is not said, and not seen to fit the lease, is a third of the lease.
     """
-    made = replace(base, **{name: _value(name, text) for name, text in said.items()})
-    if "lease" in said and "renewal" not in said:
-        made = replace(made, renewal=made.lease // 3)
+    made = replace(DEFAULT, **{**seen, **{name: _value(name, text) for name, text in said.items()}})
+    if "renewal" not in said and not 0 < seen.get("renewal", 0) < made.lease:
+        made = replace(made, renewal=max(1, made.lease // 3))
     return checked(made)
 
 

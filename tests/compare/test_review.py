@@ -104,6 +104,9 @@ def test_enough_observations_are_used(tmp_path):
     assert origin["lease"] == ("log, 60 observed", "1m")
     assert origin["pause"][0] == "log, 60 observed"
     assert origin["takeover"] == ("said", "1s")
+    used = {one["name"]: (one["seen"], one["used"]) for one in seen["log"]["times"]}
+    assert (used["lease"], used["takeover"], used["late"]) == ((60, True), (30, False), (30, False))
+    assert "Too few in the log, so not taken from it: renewal (0)." in " ".join(told.screen(seen).split())
 
 
 def test_no_crash_in_thirty_is_not_never():
@@ -112,6 +115,24 @@ def test_no_crash_in_thirty_is_not_never():
 
     assert (none[0].crash, none[1].get("crash")) == (DEFAULT.crash, None)
     assert (some[0].crash, some[1]["crash"]) == (0.1, "log, 3 of 30 grants vanished, by a crash or not")
+
+
+def test_a_renewal_of_the_log_fits_the_lease_or_is_not_taken():
+    """A renewal that was seen is taken where the lease outlasts it, and only then said to be; else it is a third."""
+    renewals = fit.Fit({"renewal": fit.Observed("renewal", 40, (5_000_000,) * 40)}, 0, 0, 0)
+    found = [review._fitted(renewals, {"lease": lease}) for lease in ("20s", "3s")]
+
+    assert [made.renewal for made, _ in found] == [5_000_000, 1_000_000]
+    assert [origin.get("renewal") for _, origin in found] == ["log, 40 observed", None]
+
+
+def test_workers_are_counted_in_enough_grants():
+    """How many workers there are is taken from a log with as many grants as any time needs; two grants say nothing."""
+    found = [review._fitted(fit.Fit({}, grants, 0, 2), {}) for grants in (2, 20)]
+
+    assert [(made.workers, origin.get("workers")) for made, origin in found] == [
+        (DEFAULT.workers, None), (2, "log, 2 under one lease"),
+    ]  # fmt: skip
 
 
 def test_the_margin_is_its_formula():

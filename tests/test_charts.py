@@ -184,7 +184,7 @@ def test_one_long_token_keeps_its_last_digits():
 @pytest.mark.parametrize(
     ("rows", "finding"),
     [
-        (story(), "41 was accepted after 42: step 5, write by ann"),
+        (story(), "41 was accepted while 42 was held: step 5, write by ann"),
         ([row(1, "grant", 2), row(2, "write", broken=True)], "A write without a known token was accepted while 2 was"),
         ([row(1, "finish", 2, broken=True)], "A rule was broken: step 1, finish by ann"),
         ([row(1, "grant", 2), row(2, "write", undecided=True)], "Not decided: 1 of 2 mutations"),
@@ -205,7 +205,7 @@ def test_alt_text_tells_the_chart():
     """The description names the resource, the finding, the counts and the ringed steps."""
     told = charts.tokens(story()).to_dict()["description"]
 
-    for part in ("report-7", "41 was accepted after 42", "5 accepted", "1 finished", "Ringed: step 5"):
+    for part in ("report-7", "41 was accepted while 42 was held", "5 accepted", "1 finished", "Ringed: step 5"):
         assert part in told
 
 

@@ -128,7 +128,7 @@ def test_harm_is_ringed_and_told():
     unfenced, fenced = scene("report-generation", "unfenced"), scene("report-generation")
 
     assert [(point["x"], point["mark"]) for point in unfenced.rings] == [(8, charts.style.BROKEN)]
-    assert unfenced.finding == "41 was accepted after 42: write by A at 01:04"
+    assert unfenced.finding == "41 was accepted while 42 was held: write by A at 01:04"
     assert [point["mark"] for point in fenced.points if point["x"] == 8] == ["refused"]
     assert fenced.rings == []
 
@@ -274,7 +274,7 @@ def test_alt_text_tells_the_lanes():
 
     for part in (
         "authority, A, B, receiver",
-        "41 was accepted after 42",
+        "41 was accepted while 42 was held",
         "01:04 write by A, token 41: accepted, broke",
     ):
         assert part in words

@@ -340,7 +340,7 @@ def test_paused_worker_draws_lanes(run):
         _, notebook = run("01_paused_worker", otherwise)
         first, second, *_ = charts(notebook)
 
-        assert first["title"]["text"][0].startswith("41 was accepted after 42: write by A")
+        assert first["title"]["text"][0].startswith("41 was accepted while 42 was held: write by A")
         assert [panel["title"]["text"][0].partition(":")[0] for panel in second["vconcat"]] == fixes
 
 
@@ -360,7 +360,7 @@ def test_token_histories_stand_for_every_fix(run):
     named = re.findall(r"^under (.*)$", printed(notebook), re.M)
 
     assert sorted(", ".join(named).split(", ")) == sorted(FIXES)
-    assert charts(notebook)[0]["title"]["text"][0] == "41 was accepted after 42: write by A at 01:04"
+    assert charts(notebook)[0]["title"]["text"][0] == "41 was accepted while 42 was held: write by A at 01:04"
     assert len(named) < len(FIXES) / 2
 
 

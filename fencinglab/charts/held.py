@@ -171,7 +171,7 @@ def finding(rows: Sequence[Row]) -> str:
             token, who = integer(row["token"]), f"{row['kind']} by {row['writer'] or 'somebody'}"
             where = f"{who} at {row['clock']}" if row.get("clock") else f"step {row['step']}, {who}"
             if token is not None and before is not None and token < before:
-                return f"{token} was accepted after {before}: {where}"
+                return f"{token} was accepted while {before} was held: {where}"
             if row.get("harm"):
                 return f"{row['harm'][0].upper()}{row['harm'][1:]}: {where}"
             if token is None and before is not None:

@@ -9,7 +9,7 @@ from fencinglab.model.world import Term, Worker, World
 
 
 def acquire(world: World, event: Event) -> str:
-    """The worker asks for the lease, by its own clock. Whatever comes of it, it forgets an older grant."""
+    """The worker asks for the lease, by its own clock. Whatever the answer, it forgets an older grant."""
     worker, name = world.workers[event.worker], world.lease_named(event.lease)
     who, old = worker.name, world.leases[name]
     if worker.parted:
@@ -27,7 +27,10 @@ def acquire(world: World, event: Event) -> str:
     world.change(name, old, "grant", worker, None, "held")
     if held_by(old, world.now):
         return f"{who} is refused: {old.holder} holds the lease until {clock(old.expires_at)}"
-    return f"{who} is refused: nobody is granted {old.holder}'s lease before {clock(old.expires_at + world.fix.delay)}"
+    free = old.expires_at + world.fix.delay
+    if world.now < free:
+        return f"{who} is refused: nobody is granted {old.holder}'s lease before {clock(free)}"
+    return f"{who} is refused: by its own clock {old.holder}'s lease is not over yet"
 
 
 def _finished(world: World, lease: str) -> list[str]:

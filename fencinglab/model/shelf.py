@@ -37,7 +37,7 @@ def find(wanted: str, beside: Path | None = None) -> Timeline:
     if wanted in known:
         return _read(known[wanted], known[wanted].name)
     path = Path(wanted)
-    if path.exists():
+    if wanted and path.exists():
         return _read(path, wanted)
     near_by = ", ".join(nearest(path.name.removesuffix(ENDING), known))
     raise InputError(

@@ -85,6 +85,7 @@ FAULTS = {
         None,
         r"`xyz` is neither .* \(`fencinglab replay` lists them\) nor a file; nearest: .*",
     ),
+    "no name": ("", None, r"`` is neither a timeline .* nor a file; nearest: .*"),
     "a folder": (".", None, r"\.: cannot be read \(Is a directory\); name a text file"),
     "no text": ("bad", b"title: \xff\n", r"bad: byte 8 is not UTF-8; save it as UTF-8 text"),
     "no page": ("bad", b"#" * 100_001, r"bad: is longer than 100,000 bytes; a timeline is a page of text"),

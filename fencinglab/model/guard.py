@@ -29,7 +29,7 @@ class Presented(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A named admission rule, with the sentence that says what it does."""
+    """A named admission rule: the sentence that says what it does, and the comparison that does it."""
 
     name: str
     says: str
@@ -38,91 +38,60 @@ class Guard(NamedTuple):
     two_steps: bool = False  # broken on purpose: the check and the write are two steps
 
 
-def _unguarded(seen: Seen, write: Presented) -> bool:
-    return True
-
-
-def _at_or_above(seen: Seen, write: Presented) -> bool:
-    return write.token >= seen.highest
-
-
-def _above(seen: Seen, write: Presented) -> bool:
-    return write.token > seen.highest
-
-
-def _promised(seen: Seen, write: Presented) -> bool:
-    return write.token >= seen.promised
-
-
-def _latest(seen: Seen, write: Presented) -> bool:
-    return write.token == seen.latest
-
-
-def _current_holder(seen: Seen, write: Presented) -> bool:
-    return write.writer == seen.holder
-
-
-def _current_lease(seen: Seen, write: Presented) -> bool:
-    return _latest(seen, write) & _current_holder(seen, write)  # so that it also compares whole arrays
-
-
-def _identity(seen: Seen, write: Presented) -> bool:
-    return write.version == seen.version
-
-
 GUARDS = {
     guard.name: guard
     for guard in (
-        Guard("unguarded", "Admits every write.", _unguarded, "nothing"),
+        Guard("unguarded", "Admits every write.", lambda seen, write: True, "nothing"),
         Guard(
             "at-or-above",
             "Admits a token at or above the highest of the accepted writes: it keeps their order, and learns of a "
             "takeover only from the new holder's first write.",
-            _at_or_above, "token",
+            lambda seen, write: write.token >= seen.highest, "token",
         ),
         Guard(
             "above",
             "Admits a token above the highest of the accepted writes: one write a grant, so a holder's second write "
             "is refused too.",
-            _above, "token",
+            lambda seen, write: write.token > seen.highest, "token",
         ),
         Guard(
             "promised",
             "Admits a token at or above a mark that every grant raises in its own step: a takeover counts at once.",
-            _promised, "token",
+            lambda seen, write: write.token >= seen.promised, "token",
         ),
         Guard(
             "latest",
             "Admits only the token that was issued last, read from the authority in the step of the write.",
-            _latest, "token",
+            lambda seen, write: write.token == seen.latest, "token",
         ),
         Guard(
             "current-holder",
             "Admits only the worker whose lease runs now: a name, not a token, so it cannot tell a holder's older "
             "lease from its newer one, and it refuses work that is merely late.",
-            _current_holder, "holder",
+            lambda seen, write: write.writer == seen.holder, "holder",
         ),
         Guard(
             "current-lease",
             "Admits only the token that was issued last, from the worker whose lease runs now; it too refuses work "
             "that is merely late.",
-            _current_lease, "holder",
+            # not `and`: the simulation compares whole arrays
+            lambda seen, write: (write.token == seen.latest) & (write.writer == seen.holder), "holder",
         ),
         Guard(
             "identity",
             "Admits a write that knows the present state (an ETag, a random id): it protects identity, not the order "
             "of holders.",
-            _identity, "version",
+            lambda seen, write: write.version == seen.version, "version",
         ),
         Guard(
             "two-step-token",
             "Broken: compares the token (at or above) in one step and writes in another.",
-            _at_or_above, "token", two_steps=True,
+            lambda seen, write: write.token >= seen.highest, "token", two_steps=True,
         ),
         Guard(
             "two-step-holder",
             "Broken: looks up the holder in one step and writes in another.",
-            _current_holder, "holder", two_steps=True,
+            lambda seen, write: write.writer == seen.holder, "holder", two_steps=True,
         ),
     )
 }  # fmt: skip

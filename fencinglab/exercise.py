@@ -5,7 +5,8 @@ Nothing is compared with a stored solution: the answer is replayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import takewhile
 
 from fencinglab.errors import InputError, nearest
 from fencinglab.inert import inert, wrapped
@@ -15,7 +16,6 @@ from fencinglab.model.harm import unsafe
 from fencinglab.model.replay import Run, Step, replay
 from fencinglab.model.rows import clock
 from fencinglab.model.timeline import Timeline, parse
-from fencinglab.model.world import Decision
 
 ANSWERS = ("accepted", "rejected", "not sent")  # what can become of a mutation
 _SENT = (*MUTATIONS, "arrive", "repeat")  # the events in which one reaches the receiver, if it was sent
@@ -58,23 +58,15 @@ def _look(run: Run, step: Step) -> str:
     if not step.decisions:
         return f"Look at what {step.event.worker} knows of its lease at {clock(step.at)}: {run.fix.improves}"
     decision, guard = step.decisions[-1], run.fix.rules.guard
-    highest = max((d.row["token"] or 0 for d in _earlier(run, decision)), default=0)
-    token, newest = decision.row["token"], decision.row["current_token"]
+    earlier = (d.row for d in takewhile(lambda d: d is not decision, run.decisions))
+    accepted = [r for r in earlier if r["kind"] in MUTATIONS and r["decision"] == "accepted"]
+    of_this = [r["token"] or 0 for r in accepted if r["resource"] == decision.row["resource"]]
+    highest, token, newest = max(of_this, default=0), decision.row["token"], decision.row["current_token"]
     presented = "no token" if token is None else token
     return (
         f"Look at {clock(step.at)}: {step.event.worker} presents {presented}; until then the highest accepted is "
         f"{highest or 'none'} and the newest granted {newest}. {guard.name}: {guard.says}"
     )
-
-
-def _earlier(run: Run, decision: Decision) -> Iterator[Decision]:
-    """The accepted mutations of the same resource before this decision."""
-    for other in run.decisions:
-        if other is decision:
-            return
-        row = other.row
-        if row["kind"] in MUTATIONS and row["decision"] == "accepted" and row["resource"] == decision.row["resource"]:
-            yield other
 
 
 def check_break(fix: Fix, timeline: Timeline, change: Mapping[str, str]) -> str:

@@ -21,11 +21,6 @@ from fencinglab.output import document, table
 
 SCHEMA = "fencinglab.replay/1"
 DEFAULT = ("unfenced", "fenced")  # where the timeline names no fixes
-_TRACE = ("timeline", "fix", "line", "second", "time", "event", "says", "decision", "token", "harm")
-_COMPARISON = (
-    "timeline", "fix", "resource", "final_value", "final_status", "final_next_poll", "final_retry", "alerts", "effects",
-    "stale_attempts", "unsafe", "window", "cost", "improves", "leaves",
-)  # fmt: skip
 
 
 def story(runs: Sequence[Run], companions: Sequence[Run] = ()) -> str:
@@ -209,8 +204,8 @@ def contents(runs: Sequence[Run], companions: Sequence[Run] = ()) -> dict[str, s
     }
     histories = {f"history/{run.fix.name}.jsonl": map(_line, run.rows) for run in runs}
     return {
-        "trace.csv": table(_TRACE, trace),
-        "comparison.csv": table(_COMPARISON, comparison),
+        "trace.csv": table([*trace[0]], trace),
+        "comparison.csv": table([*comparison[0]], comparison),
         "replay.json": document(whole),
         **histories,
     }

@@ -47,19 +47,11 @@ def rejoin(world: World, event: Event) -> str:
     return f"{event.worker} reaches the authority again"
 
 
-def ahead(world: World, event: Event) -> str:
-    """The worker's clock shows a later time than the true one."""
-    return _skewed(world, event, event.number)
-
-
-def behind(world: World, event: Event) -> str:
-    """The worker's clock shows an earlier time than the true one."""
-    return _skewed(world, event, -event.number)
-
-
-def _skewed(world: World, event: Event, seconds: int) -> str:
-    world.workers[event.worker].skew = seconds
-    return f"{event.worker} believes that it is {abs(seconds)} s {'later' if seconds > 0 else 'earlier'}"
+def skew(world: World, event: Event) -> str:
+    """The worker's clock shows a later time than the true one, or an earlier one."""
+    ahead = event.act == "ahead"
+    world.workers[event.worker].skew = event.number if ahead else -event.number
+    return f"{event.worker} believes that it is {event.number} s {'later' if ahead else 'earlier'}"
 
 
 def downgrade(world: World, event: Event) -> str:

@@ -104,7 +104,7 @@ def expire(world: World, event: Event) -> str:
     if not held_by(old, world.now):
         past = f": {old.holder}'s ran out at {clock(old.expires_at)}" if old.holder else ""
         return f"no lease runs{past}"
-    told = [*_let_pass(world, old.expires_at)]
+    told = _let_pass(world, old.expires_at)
     kept = world.leases[name]
     if held_by(kept, world.now):
         return f"{kept.holder} renews in time: its lease runs until {clock(kept.expires_at)}"
@@ -115,7 +115,7 @@ def pass_(world: World, event: Event) -> str:
     """Seconds pass; a lease runs out if they are more than it has left."""
     running = {name: lease for name, lease in world.leases.items() if held_by(lease, world.now)}
     told = _let_pass(world, world.now + event.number)
-    says = [*told[-1:]]
+    says = told[-1:]
     if len(told) > 1:
         says[0] += f" (the last of {len(told)} renewals)"
     for name in running:

@@ -23,7 +23,7 @@ FLOORS = (
             "model.incident", "model",
         ),
         (
-            "dynamodb.mock", "dynamodb.expression", "dynamodb.placeholders", "dynamodb.requests", "dynamodb.parse",
+            "dynamodb.fidelity", "dynamodb.mock", "dynamodb.expression", "dynamodb.placeholders", "dynamodb.requests", "dynamodb.parse",
             "dynamodb.rest", "dynamodb.shelf", "dynamodb.sending", "dynamodb.hold", "dynamodb.takeover",
             "dynamodb",
         ),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fencinglab.dynamodb.mock import prepare
+from fencinglab.dynamodb.fidelity import mend
 
 _WORD = re.compile(r"(?P<name>[#A-Za-z_]\w*)(?P<call>\s*\()?|(?P<value>:\w+)|(?P<rest>\.\s*[#\w]+|\[\d+\])")
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
@@ -71,6 +71,6 @@ def fails(condition: str, names: Mapping[str, str], values: Mapping[str, Any], i
     from moto.dynamodb.models.dynamo_type import DynamoType
     from moto.dynamodb.models.dynamo_type import Item as Stored
 
-    prepare()
+    mend()
     parsed = get_filter_expression(condition, dict(names), dict(values))
     return not parsed.expr(Stored(DynamoType({"S": ""}), None, dict(item)))

@@ -21,12 +21,14 @@ from io import BytesIO
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from fencinglab.dynamodb.fidelity import kept, mend
 from fencinglab.errors import UsageError
 
 REGION = "eu-central-1"
 NOWHERE = "https://mock.invalid"  # a name that no resolver knows: were a request ever sent, it would go nowhere
 SERVICES = {"DynamoDB_20120810": "dynamodb", "DynamoDBStreams_20120810": "streams.dynamodb"}
 TURN = 1e-5  # seconds; as long as Python's own 5 ms, a thread mostly ends its request before another begins
+JSON = {"Content-Type": "application/x-amz-json-1.0"}
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -49,6 +51,7 @@ class Mock:
         self._one: Any = threading.Lock() if atomic else nullcontext()
         self._account = str(random.SystemRandom().randrange(10**11, 10**12))  # moto keeps accounts apart
         self._moto = BotocoreStubber()
+        self._transactions: dict[str, int] = {}  # ClientRequestToken -> what was carried out under it
         self._turn = sys.getswitchinterval()
 
     def __enter__(self) -> Mock:
@@ -75,16 +78,32 @@ class Mock:
         service = SERVICES.get(given.get("x-amz-target", "").partition(".")[0])
         if service is None:
             return _fault(400, "UnknownOperationException", "neither DynamoDB nor DynamoDB Streams")
+        try:
+            asked = json.loads(body, object_hook=kept)
+        except ValueError as error:
+            return _fault(400, "ValidationException", str(error))
         url = f"https://{service}.{REGION}.amazonaws.com/"
+        request = AWSPreparedRequest("POST", url, given, json.dumps(asked).encode(), False)
+        token = asked.get("ClientRequestToken")  # of a transaction: carried out once
         with self._one:
+            if token in self._transactions:
+                return self._again(token, hash(body))
             try:
-                answered = self._moto.process_request(AWSPreparedRequest("POST", url, given, body, False))
+                answered = self._moto.process_request(request)
             except Exception as error:  # any slip inside moto
                 return _fault(500, "InternalServerError", f"{type(error).__name__}: {error}")
-        if answered is None:
-            return _fault(400, "UnknownOperationException", "moto has no such operation")
-        status, given_headers, text = answered
+            if answered is None:
+                return _fault(400, "UnknownOperationException", "moto has no such operation")
+            status, given_headers, text = answered
+            if token and status == 200:
+                self._transactions[token] = hash(body)
         return Reply(status, dict(given_headers), text.encode() if isinstance(text, str) else text)
+
+    def _again(self, token: str, request: int) -> Reply:
+        """The reply to a transaction under a token that was used: known here for ever, at AWS for ten minutes."""
+        if self._transactions[token] == request:
+            return Reply(200, JSON, b"{}")
+        return _fault(400, "IdempotentParameterMismatchException", f"{token} was the token of another transaction")
 
     def client(self, service: str = "dynamodb") -> Any:
         """A boto3 client (`dynamodb` or `dynamodbstreams`) whose requests this mock answers without a socket."""
@@ -198,44 +217,17 @@ def _config(**more: Any) -> Any:
 
 @cache
 def prepare() -> None:
-    """Let moto do as DynamoDB does, and look at no profile of this machine.
-
-    A comparison of two types is not met, and an update that makes an item leaves one record in the stream: moto puts
-    an item that is only its key first, and records that as well.
-    """
+    """Let moto do as DynamoDB does, and look at no profile of this machine."""
     import boto3
     from moto.core.base_backend import AccountSpecificBackend
-    from moto.dynamodb import comparisons
-    from moto.dynamodb.models.table import StreamShard
 
-    def careful(met: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-        def expr(self: Any, item: Any) -> bool:
-            try:
-                return met(self, item)
-            except TypeError:
-                return False
-
-        return expr
-
-    def once(add: Callable[..., None]) -> Callable[..., None]:
-        def added(self: Any, old: Any, new: Any) -> None:
-            if old is None and new is getattr(self, "made", None):  # filled by now
-                self.items.pop()
-            self.made = new if old is None else None
-            add(self, old, new)
-
-        return added
-
-    for name in ("OpLessThan", "OpLessThanOrEqual", "OpGreaterThan", "OpGreaterThanOrEqual", "FuncBetween"):
-        one = getattr(comparisons, name)
-        one.expr = careful(one.expr)
-    setattr(StreamShard, "add", once(StreamShard.add))  # noqa: B010
+    mend()
     setattr(AccountSpecificBackend, "get_session", lambda: boto3.Session(botocore_session=session()))  # noqa: B010
 
 
 def _fault(status: int, name: str, message: str) -> Reply:
     body = json.dumps({"__type": f"com.amazonaws.dynamodb.v20120810#{name}", "message": message}).encode()
-    return Reply(status, {"Content-Type": "application/x-amz-json-1.0"}, body)
+    return Reply(status, JSON, body)
 
 
 class _Raw(BytesIO):

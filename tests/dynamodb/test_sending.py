@@ -267,9 +267,9 @@ def exactness(made) -> dict[str, object]:
 
 
 def test_tokens_are_exact_on_the_mock(receiver):
-    """The mock counts and compares 38 digits exactly; as texts 9 is above 10; it takes a 39th digit, AWS does not."""
+    """The mock counts and compares 38 digits exactly and refuses a 39th; as texts 9 is above 10."""
     assert exactness(receiver) == {
-        "38 digits": str(AT_38), "38 digits, then ADD 1": str(AT_38 + 1), "39 digits": "1" * 39,
+        "38 digits": str(AT_38), "38 digits, then ADD 1": str(AT_38 + 1), "39 digits": "ValidationException",
         "9 < 10 as numbers": "met", "9 < 10 as texts": "not met", "text < number": "not met",
         "ADD to a text": "unknown ValidationException", "owner, no expiry": "rejected held",
         "finish with 38 digits": str(AT_38), "finish with one less": "rejected newer_token",

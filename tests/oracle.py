@@ -401,20 +401,25 @@ def state_went_back(r: Row) -> Value:
 
 
 def token_restarted(r: Row) -> Value:
-    if not accepted(r) or not is_grant(r):
-        return None
-    token, older = granted_token(r), older_token(r)
-    finds_none = r.before_token is None or r.before_holder is None or r.before_holder == NOBODY
-    if token is None or older is None or not finds_none:
+    older = older_token(r)
+    if not accepted(r) or older is None:
         return None
     if any(names_other_lease(e) and e.lease != lease_key(r) for e in r.scope_earlier):
         return None
-    if not ordered(r):
-        return -1
     # reading: it starts an incarnation where it finds no item, or where the row before it is an accepted delete.
     previous = r.scope_earlier[-1]
     starts = r.before_image == ABSENT or (accepted(previous) and is_delete(previous))
-    return int(token < older or (token == older and (starts or r.before_holder == NOBODY)))
+    if is_grant(r):
+        finds_both = r.before_token is not None and somebody(r.before_holder)
+        token = None if finds_both else granted_token(r)
+    else:
+        presented = known_token(r)
+        token = presented if is_write(r) and starts and presented != 0 else None
+    if token is None:
+        return None
+    if not ordered(r):
+        return -1
+    return int(token < older or (is_grant(r) and token == older and (starts or r.before_holder == NOBODY)))
 
 
 def operation_twice(r: Row) -> Value:

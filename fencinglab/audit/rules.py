@@ -149,13 +149,14 @@ RULES = (
     Rule(
         "token_restarted", "unsafe", False,
         "the token sequence started again",
-        case="accepted grant with a known token that does not find both a token and a holder, where the resource and "
-        "order scope has an older token, in whatever incarnation, and no token of another lease",
-        broken="its token is lower than the highest older token; or equal to it where it starts an incarnation or "
-        "finds nobody",
+        case="accepted grant with a known token that does not find both a token and a holder, or accepted write of a "
+        "known token above 0 that starts an incarnation, where the resource and order scope has an older token, in "
+        "whatever incarnation, and no token of another lease",
+        broken="its token is lower than the highest older token; or, of a grant, equal to it where it starts an "
+        "incarnation or finds nobody",
         undecided="the row has no order",
         needs=("token|after_token", "order_key"),
-        says="a grant gave token {token} again, or a lower one than before",
+        says="the {kind} by {who} began with token {token} again, or with a lower one than before",
         advice="keep the counter where deletion and clean-up do not reach it, or start it above a stored floor",
     ),
     Rule(

@@ -430,13 +430,17 @@ select
     end as image_went_back,
     case when accepted and fell is not null then case when fell = '' then 0 else 1 end end as state_went_back,
     case
-        when not accepted or kind <> 'grant' or older_token is null or coalesce(after_token, token) is null then null
-        when before_token is not null and before_holder <> '' then null
-        when lease_key <> least_lease or lease_key <> greatest_lease then null
-        when not ordered then -1
-        when coalesce(after_token, token) < older_token then 1
-        when coalesce(after_token, token) = older_token and (before_image = 0 or before_holder = '' or after_delete) then 1
-        else 0
+        when not accepted or older_token is null or lease_key <> least_lease or lease_key <> greatest_lease then null
+        when kind = 'grant' then
+            case
+                when coalesce(after_token, token) is null or (before_token is not null and before_holder <> '') then null
+                when not ordered then -1
+                when coalesce(after_token, token) < older_token then 1
+                when coalesce(after_token, token) = older_token and (before_image = 0 or before_holder = '' or after_delete) then 1
+                else 0
+            end
+        when writes and fenced and token > 0 and (before_image = 0 or after_delete) then
+            case when not ordered then -1 when token < older_token then 1 else 0 end
     end as token_restarted,
     case when accepted and operation is not null then case when repeats_operation then 1 else 0 end end
         as operation_twice,

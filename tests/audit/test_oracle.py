@@ -258,7 +258,7 @@ def test_state_went_back() -> None:
 
 
 def test_token_restarted() -> None:
-    """A grant that starts again below an older token is broken; at it, only after a birth or a release."""
+    """What starts again below an older token is broken; a grant also at it, after a birth or a release."""
     birth = {"before_image": 0}
     agree(
         "token_restarted",
@@ -270,6 +270,12 @@ def test_token_restarted() -> None:
         # It finds a holder and a token: no start.
         ([grant(2, "a"), grant(1, "b", before_holder="a", before_token=2)], [None, None]),
         ([grant(2, "a", **NO_ORDER), grant(3, "b", **NO_ORDER)], [None, -1]),
+        # A late write makes a deleted item again; one with the newest token, or of no token yet, is no start.
+        ([grant(2, "b"), row("delete"), write(1, **birth), write(1)], [None, None, 1, None]),
+        ([grant(2, "b"), row("delete"), write(1), write(1)], [None, None, 1, None]),
+        ([grant(2, "b"), row("delete"), write(2, **birth)], [None, None, 0]),
+        ([grant(2, "b"), row("delete"), write(0, **birth), grant(3, "c")], [None, None, None, 0]),
+        ([grant(2, "b"), row("delete"), write(1, fenced=None, **birth)], [None, None, None]),
     )
 
 

@@ -36,8 +36,8 @@ class Needed(NamedTuple):
 
     operation: str
     condition: str
-    answer: Answer  # of the search without it
-    breaks: tuple[str, ...]  # the invariants that held with it and are violated without it
+    answer: Answer  # of the search without it; of the one with it, where that stopped: it says nothing to compare with
+    breaks: tuple[str, ...]  # the invariants that are violated without it, and are not with it
 
 
 def walked(team: Team, run: Run) -> list[Happened]:
@@ -195,11 +195,11 @@ def conditions(team: Team) -> list[tuple[str, str]]:
 
 def needed(team: Team, answer: Answer, most: int, progress: Callable[[str], None] = lambda _: None) -> Sequence[Needed]:
     """For every condition what breaks without it within the same bounds; nothing = it is redundant there."""
-    held = {verdict.invariant for verdict in answer.verdicts if verdict.status == "holds"}
     found = []
     for operation, condition in conditions(team):
         progress(f"{operation} without {condition}")
-        without = explore(team.without(operation, condition), most=most)
-        broken = tuple(v.invariant for v in without.verdicts if v.status == "violated" and v.invariant in held)
-        found.append(Needed(operation, condition, without, tuple(name for name in INVARIANTS if name in broken)))
+        without = answer if answer.stopped else explore(team.without(operation, condition), most=most)
+        broken = [v.invariant for v in without.verdicts if v.status == "violated"]
+        breaks = tuple(name for name in broken if answer.of(name).status != "violated")
+        found.append(Needed(operation, condition, without, breaks))
     return found

@@ -73,6 +73,7 @@ def data(answer: Answer, found: Mapping[str, Told]) -> dict[str, Any]:
         "searched": f"{model.title}: {model.searched}",
         "workers": len(model.names),
         "hazards": {hazard.name: hazard.times for hazard in model.hazards},
+        "idle_hazards": list(answer.idle),
         "headline": told.headline(answer),
         "exit_code": told.exit_code(answer),
         "states": answer.states,
@@ -102,6 +103,7 @@ def _repair(repair: Repair) -> dict[str, Any]:
         ],
         "searches": repair.searches,
         "why_not": repair.why_not or None,
+        "fewer": repair.fewer or None,
     }
 
 

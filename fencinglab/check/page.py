@@ -27,10 +27,11 @@ def html(found: Check, test: str = "") -> str:
     return rendered(
         "check/check.html.j2", headline=told.headline(answer), verdict=_KINDS[told.exit_code(answer)],
         model=answer.model, states=answer.states, stopped=answer.stopped,
-        hazards=", ".join(map(str, answer.model.hazards)), off=", ".join(told.off(answer)),
+        hazards=told.on(answer), off=told.off(answer),
         verdicts=[(v, INVARIANTS[v.invariant], told.says(answer, v)) for v in answer.verdicts], runs=runs,
         needed=[(need, told.without(need)) for need in found.needed], alone=told.ALONE, repair=found.repair,
         mended=[*told.requests(found.repair)] if found.repair else [], test=test,
+        fewer=told.fewer(found.repair) if found.repair else "",
         of_file=not isinstance(answer.model, Model), MARKS=MARKS, VERDICT=VERDICT, charts=charts,
         versions={"fencinglab": fencinglab.__version__}, schema=told.SCHEMA,
     )  # fmt: skip

@@ -83,8 +83,8 @@ def _bounds(answer: Answer) -> Iterator[str]:
             "from        ", f"{model.file.name}: {', '.join(own)}; {model.file.rest}: {', '.join(model.file.taken)}"
         )
     yield from wrapped("always      ", model.always)
-    yield from wrapped("hazards on  ", ", ".join(map(str, model.hazards)) or "none")
-    yield from wrapped("        off ", ", ".join(off(answer)) or "none")
+    yield from wrapped("hazards on  ", on(answer))
+    yield from wrapped("        off ", off(answer))
     if answer.stopped:
         yield from wrapped("bound       ", answer.stopped)
 
@@ -93,9 +93,17 @@ def _size(head: str, answer: Answer) -> list[str]:
     return wrapped(head, f"{answer.model.searched}; {answer.states:,} states")
 
 
-def off(answer: Answer) -> list[str]:
+def on(answer: Answer) -> str:
+    """The hazards that were switched on, with a word for each that never happened."""
+    never = "no chance for it so far" if answer.stopped else "which can never happen here"
+    told = (f"{one}{f' ({never})' * (one.name in answer.idle)}" for one in answer.model.hazards)
+    return ", ".join(told) or "none"
+
+
+def off(answer: Answer) -> str:
     """The hazards that were not switched on."""
-    return [name for name in HAZARDS if name not in {hazard.name for hazard in answer.model.hazards}]
+    given = {hazard.name for hazard in answer.model.hazards}
+    return ", ".join(name for name in HAZARDS if name not in given) or "none"
 
 
 def _verdicts(answer: Answer) -> Iterator[str]:
@@ -221,8 +229,9 @@ def mended(repair: Repair) -> str:
     if repair.answer is None:
         head = f"No repair was found, of conditions on {', '.join(NAMES)}, within these bounds"
         return "\n".join(["", *wrapped("", f"{head}: {repair.why_not}.")]) + "\n"
-    head = f"The smallest repair within the same bounds adds {count} condition{'s' * (count > 1)}, found by exploring"
-    lines = ["", *wrapped("", f"{head}; fewer do not hold.")]
+    which = "A" if repair.fewer else "The smallest"
+    head = f"{which} repair within the same bounds adds {count} condition{'s' * (count > 1)}, found by exploring"
+    lines = ["", *wrapped("", f"{head}; {fewer(repair)}.")]
     wide = max(len(one.operation) for one in repair.added)
     for one in repair.added:
         lines += wrapped(f"  {one.operation:<{wide}}  ", f"{one.says}: {one.why}")
@@ -235,6 +244,11 @@ def mended(repair: Repair) -> str:
     for name, action, text in requests(repair):
         lines += ["", *wrapped("", f"{name}, for `aws dynamodb {action} --cli-input-json`:"), text]
     return "\n".join(lines) + "\n"
+
+
+def fewer(repair: Repair) -> str:
+    """Whether fewer conditions than those of a repair hold, in words."""
+    return f"fewer may hold, for one of the searches {repair.fewer}" if repair.fewer else "fewer do not hold"
 
 
 def requests(repair: Repair) -> Iterator[tuple[str, str, str]]:

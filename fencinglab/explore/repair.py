@@ -33,6 +33,7 @@ class Repair(NamedTuple):
     searches: int
     calls: int  # different requests on different items that the receiver was asked for it
     why_not: str = ""
+    fewer: str = ""  # why fewer conditions may hold too; empty = they do not
 
 
 class _Demand(NamedTuple):
@@ -53,7 +54,8 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
     alone = [team.with_file(repaired(original, [one])) for one in offered]
     plain = team.with_file(original.file)
     demands, useless = list[_Demand](), set[frozenset[int]]()
-    tried, found, stuck_anyway, cut = frozenset[int](), answer, False, ""
+    tried, found, stuck_anyway = frozenset[int](), answer, False
+    cut, cut_size = "", 0  # of the first search that stopped before it decided, which is of the fewest conditions
     for searches in range(MOST_SEARCHES):
         runs = {v.invariant: v.run for v in found.verdicts if v.run is not None}
         model = plain if found is answer else found.model  # which looks at all that a condition may ask for
@@ -74,8 +76,10 @@ def repair(answer: Answer, most: int, progress: Callable[[str], None] = lambda _
             chosen = [offered[number] for number in sorted(tried)]
             changed = {one.operation for one in chosen}
             operations = {name: one for name, one in found.model.file.operations.items() if name in changed}
-            return Repair(tuple(chosen), operations, found, searches, plain.calls)
-        cut = cut or ("" if broken else found.stopped)
+            fewer = cut if cut_size < len(chosen) else ""
+            return Repair(tuple(chosen), operations, found, searches, plain.calls, fewer=fewer)
+        if found.stopped and not broken and not cut:
+            cut, cut_size = found.stopped, len(tried)
         useless.add(tried)
         tried = next((one for one in _sets(len(offered), demands) if one not in useless), frozenset())
         if not tried:

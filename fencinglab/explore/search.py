@@ -97,6 +97,7 @@ class Answer(NamedTuple):
     stopped: str  # why it stopped before the end; empty = it saw every state
     verdicts: tuple[Verdict, ...]
     reached: dict[str, Run]  # sometimes -> the shortest run that makes it happen
+    idle: tuple[str, ...]  # the hazards that were on and never happened
 
     def of(self, invariant: str) -> Verdict:
         """The verdict on this invariant."""
@@ -151,7 +152,8 @@ def explore(
     stopped = search.run(most, _bits(until), progress)
     runs = {name: search.trace(bit) for name, bit in _BITS.items() if search.found & bit}
     verdicts = tuple(_verdict(search, name, runs, stopped) for name in INVARIANTS)
-    return Answer(model, len(search.seen), stopped, verdicts, {name: runs[name] for name in SOMETIMES if name in runs})
+    reached = {name: runs[name] for name in SOMETIMES if name in runs}
+    return Answer(model, len(search.seen), stopped, verdicts, reached, search.idle())
 
 
 def _verdict(search: _Search, name: str, runs: dict[str, Run], stopped: str) -> Verdict:
@@ -303,6 +305,13 @@ class _Search:
         """The undisturbed attempt that does not finish the job, from the first state in which none does."""
         state, _ = self.first[_BITS["can-finish"]]
         return self.model.rescue(self.shared.values[state & _PART])[1]
+
+    def idle(self) -> tuple[str, ...]:
+        """The hazards that may happen as often in every state as in the beginning."""
+        return tuple(
+            hazard.name for place, hazard in enumerate(self.model.hazards)
+            if all(shared.left[place] == hazard.times for shared in self.shared.values)
+        )  # fmt: skip
 
     # --- back from a state to the beginning
 

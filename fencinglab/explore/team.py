@@ -86,8 +86,9 @@ class Team:
         """What may happen without any hazard."""
         more = any(hazard.name == "crash" for hazard in self.hazards)
         once = "" if more else ", and no worker takes the lease twice (`--hazard crash` lifts that)"
-        always = "pauses, delays, one late copy a worker, a lease that runs out at any moment"
-        return f"{always}; a refused worker stops{once}"
+        ends = "a lease that runs out at any moment"
+        ends = ends if "expires_at" in self.file.map else "no lease that runs out, for `map` names no expires_at"
+        return f"pauses, delays, one late copy a worker, {ends}; a worker that is refused after its grant stops{once}"
 
     @property
     def calls(self) -> int:

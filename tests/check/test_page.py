@@ -59,3 +59,11 @@ def test_of_a_model_and_of_a_pass():
     assert "<h3>Under fenced a stale write can be accepted: the shortest run</h3>" in broken
     assert 'class="verdict holds"' in held
     assert 'id="repair"' not in broken + held
+
+
+def test_a_page_of_a_search_that_stopped_does_not_say_that_all_was_tried():
+    """At a bound the page says that not every order of events was tried, and why."""
+    text = page.html(Check(explore(model_of(FIXES["latest-id"]), most=50)))
+
+    assert "Not every order of events within these bounds was tried: the search stopped at the bound of 50" in text
+    assert "Every order of events within these bounds was tried" not in text

@@ -10,6 +10,7 @@ import pytest
 from fencinglab import cli
 from fencinglab.check import files, told
 from fencinglab.check.check import Check, check
+from fencinglab.dynamodb import shelf as request_shelf
 from fencinglab.dynamodb.parse import parse
 from fencinglab.errors import InputError, UsageError
 from fencinglab.explore import telling
@@ -76,6 +77,18 @@ def test_a_bound_is_never_silent():
 
     assert text.count("stopped at the bound of 50 states") == 2
     assert text.count("not decided") == 5
+
+
+def test_a_hazard_that_cannot_happen_is_said():
+    """A hazard that was switched on and has no chance is told in the bounds and in check.json; others are not."""
+    alone = answer("latest-id", workers=1, hazards=[Hazard("ttl"), Hazard("clock-skew", 2)])
+    file = request_shelf.find("late-render")  # which has no release
+    requests = check(file, workers=1, hazards=[Hazard("release")], most=100_000).answer
+
+    assert (alone.idle, requests.idle) == (("clock-skew",), ("release",))
+    assert "hazards on  ttl, clock-skew x2 (which can never happen here)\n" in told.screen(alone)
+    assert "hazards on  release (no chance for it so far)\n" in told.screen(requests._replace(stopped="stopped early"))
+    assert json.loads(files.contents(Check(alone))["check.json"])["idle_hazards"] == ["clock-skew"]
 
 
 def test_an_unknown_run_is_refused():

@@ -6,8 +6,8 @@ import json
 from contextlib import contextmanager
 from itertools import combinations
 
-from fencinglab.check import files, told
-from fencinglab.check.check import check
+from fencinglab.check import files, page, told
+from fencinglab.check.check import Check, check
 from fencinglab.dynamodb import sending, shelf
 from fencinglab.dynamodb.mock import Mock
 from fencinglab.dynamodb.parse import parse
@@ -163,3 +163,20 @@ def test_a_search_that_is_given_up_is_no_word_that_there_is_no_repair(monkeypatc
     assert given_up.startswith("No repair was found, of conditions on ") and "not decided, after 1 sets" in given_up
     with searched(file, workers=1) as answer:
         assert "not decided, for one of the searches stopped at the bound of" in repair(answer, 20).why_not
+
+
+def test_beside_a_search_that_is_given_up_a_repair_is_not_called_the_smallest(monkeypatch):
+    """Where no set of two was searched to its end, that of three which holds is a repair, and fewer may do."""
+    sizes = []
+
+    def bounded(team, most, until):
+        return explore(team, most=10 if sizes[-1] == 2 else most, until=until)
+
+    monkeypatch.setattr("fencinglab.explore.repair.explore", bounded)
+    with searched(shelf.find("broken-unconditional"), workers=1) as answer:
+        found = repair(answer, 100_000, lambda text: sizes.append(int(text.split()[2])))
+    text = " ".join(told.mended(found).split())
+
+    assert {*sizes} == {2, 3} and len(found.added) == 3
+    assert text.startswith("A repair within the same bounds adds 3 conditions, found by exploring; fewer may hold")
+    assert "fewer may hold, for one of the searches stopped at the bound" in page.html(Check(answer, repair=found))

@@ -105,10 +105,12 @@ def test_a_lease_runs_whoever_is_named_as_its_holder(holder):
 
 
 def test_without_an_expiry_no_lease_runs_out():
-    """Nothing is late where `map` names no time at which a lease ends, and that is not called a pass."""
+    """Nothing is late where `map` names no time at which a lease ends; the bounds say so, and it is not called a pass."""
     answer = check(mine(lambda raw: raw["map"].pop("expires_at")), workers=1, most=100_000).answer
 
     assert (answer.of("late").status, answer.of("late").missing) == ("empty", ("arrived-late",))
+    assert "no lease that runs out, for `map` names no expires_at" in " ".join(told.screen(answer).split())
+    assert "a lease that runs out" not in told.screen(answer)
 
 
 @pytest.mark.parametrize(

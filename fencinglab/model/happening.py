@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fencinglab.model import lease as authority
 from fencinglab.model.event import Event
-from fencinglab.model.lease import restore
 from fencinglab.model.receiver import Held
 from fencinglab.model.world import Worker, World
 
@@ -78,7 +78,7 @@ def delete(world: World, event: Event) -> str:
     world.absent = Held(version=max(world.absent.version, old.version + 1))
     shared = lease == name
     if shared:
-        world.leases[lease] = restore(world.leases[lease], world.timeline.first_token - 1, world.fix.floor)
+        world.leases[lease] = authority.restore(world.leases[lease], world.timeline.first_token - 1, world.fix.floor)
     world.record(name, lease, before, 0, kind="ttl_delete", protected=None)
     if not shared:
         return f"{name} is gone with its marks"
@@ -86,10 +86,10 @@ def delete(world: World, event: Event) -> str:
     return f"{name} is gone with its marks; {'its counter is kept elsewhere' if kept else 'its tokens start again'}"
 
 
-def restore_(world: World, event: Event) -> str:
+def restore(world: World, event: Event) -> str:
     """The authority comes back from a backup: its last token is an older one, unless a floor is kept elsewhere."""
     name = world.lease_named(event.lease)
-    restored = world.leases[name] = restore(world.leases[name], event.number, world.fix.floor)
+    restored = world.leases[name] = authority.restore(world.leases[name], event.number, world.fix.floor)
     if restored.token > event.number:
         return f"the authority finds its floor: it issued {restored.token} last, and nobody holds the lease"
     return f"the authority believes that it issued {event.number} last and that nobody holds the lease"

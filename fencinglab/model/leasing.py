@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fencinglab.model import lease as authority
 from fencinglab.model.event import Event
-from fencinglab.model.lease import grant, held_by, release, renew, why_not
+from fencinglab.model.lease import held_by, why_not
 from fencinglab.model.rows import clock
 from fencinglab.model.world import Term, Worker, World
 
@@ -18,7 +19,7 @@ def acquire(world: World, event: Event) -> str:
     if finished := _finished(world, name):
         world.change(name, old, "grant", worker, None, "terminal")
         return f"{who} is refused: {finished[0]} is finished"
-    new = grant(old, who, world.now + worker.skew, world.lease_length, world.fix.delay)
+    new = authority.grant(old, who, world.now + worker.skew, world.lease_length, world.fix.delay)
     if new:
         worker.done, worker.stored, worker.checked = [], {}, False
         world.change(name, new, "grant", worker, new.token)
@@ -39,7 +40,7 @@ def _finished(world: World, lease: str) -> list[str]:
     return [resource for resource in covered if world.holds(resource).terminal_version]
 
 
-def renew_(world: World, event: Event) -> str:
+def renew(world: World, event: Event) -> str:
     """The worker asks for more time, because the timeline says so."""
     worker = world.workers[event.worker]
     term = world.term(worker, lease=event.lease)
@@ -48,12 +49,11 @@ def renew_(world: World, event: Event) -> str:
 
 def _renew(world: World, worker: Worker, term: Term) -> str:
     term.renewed_at = world.now
-    old = world.leases[term.lease]
-    finished = _finished(world, term.lease)
-    new = None if finished else renew(old, worker.name, term.token, world.now + worker.skew, world.lease_length)
+    old, finished = world.leases[term.lease], _finished(world, term.lease)
+    new = authority.renew(old, worker.name, term.token, world.now + worker.skew, world.lease_length)
     if worker.parted:
         why = "does not reach the authority to renew"
-    elif new:
+    elif new and not finished:
         world.change(term.lease, new, "renew", worker, term.token)
         return f"{worker.name} renews: its lease runs until {clock(new.expires_at)}"
     else:
@@ -67,7 +67,7 @@ def _renew(world: World, worker: Worker, term: Term) -> str:
     return f"{worker.name} {why} and goes on"
 
 
-def release_(world: World, event: Event) -> str:
+def release(world: World, event: Event) -> str:
     """The worker gives the lease back. It remembers its token: what it does afterwards is stale."""
     worker = world.workers[event.worker]
     term = world.term(worker, lease=event.lease)
@@ -76,7 +76,7 @@ def release_(world: World, event: Event) -> str:
     if worker.parted:
         return f"{worker.name} does not reach the authority to release its lease"
     old = world.leases[term.lease]
-    new = release(old, worker.name, term.token)
+    new = authority.release(old, worker.name, term.token)
     term.renewing = False
     reason = "" if new else why_not(old, worker.name, term.token)
     world.change(term.lease, new or old, "release", worker, term.token, reason)
@@ -111,7 +111,7 @@ def expire(world: World, event: Event) -> str:
     return "; ".join([*told[-1:], f"{kept.holder}'s lease ({kept.token}) runs out; what it protects does not change"])
 
 
-def pass_(world: World, event: Event) -> str:
+def elapse(world: World, event: Event) -> str:
     """Seconds pass; a lease runs out if they are more than it has left."""
     running = {name: lease for name, lease in world.leases.items() if held_by(lease, world.now)}
     told = _let_pass(world, world.now + event.number)

@@ -19,11 +19,11 @@ from fencinglab.model.world import Decision, Stored, World
 
 _ACTS = {
     "acquire": leasing.acquire,
-    "renew": leasing.renew_,
-    "release": leasing.release_,
+    "renew": leasing.renew,
+    "release": leasing.release,
     "check": leasing.check,
     "expire": leasing.expire,
-    "pass": leasing.pass_,
+    "pass": leasing.elapse,
     "read": writing.read,
     **dict.fromkeys(MUTATIONS, writing.mutate),
     "poll": writing.poll,
@@ -46,7 +46,7 @@ _ACTS = {
     "downgrade": happening.downgrade,
     "upgrade": happening.upgrade,
     "delete": happening.delete,
-    "restore": happening.restore_,
+    "restore": happening.restore,
 }
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from test_floors import FLOORS
 
+from fencinglab import model
 from fencinglab.errors import InputError
 from fencinglab.model.fix import FIXES, Fix, named
 from fencinglab.model.guard import GUARDS
@@ -80,3 +83,10 @@ def test_the_model_can_be_read_aloud():
     lines = [len((folder / f"{name}.py").read_text().splitlines()) for name in ("lease", "guard", "receiver", "fix")]
 
     assert sum(lines) < 500
+
+
+def test_it_is_read_in_the_order_of_its_imports():
+    """The package names its modules in the order in which each may import those before it."""
+    [wing] = [names for names in FLOORS[1] if "model" in names]
+
+    assert [f"model.{name}" for name in re.findall(r"`(\w+)`", model.__doc__)] == [*wing[:-1]]

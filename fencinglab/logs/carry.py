@@ -14,7 +14,8 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
 
     Earlier means accepted, and lower in `order_key` within one resource and order scope. What a row says
     itself stays, and rows without order stay as they are. A new holder or a release forgets the old expiry,
-    an accepted delete everything. `current_token` becomes the highest token of the lease's earlier grants, since
+    an accepted delete everything, and who holds until when is not known to another writer with a greater token
+    than the last one granted. `current_token` becomes the highest token of the lease's earlier grants, since
     the last delete of its key. A release that nothing else explains was the holder's.
 
     It costs less the fewer columns are `known` (leave out those that are null throughout), and without
@@ -37,6 +38,11 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
             made["current_token"] = (
                 f"case when lease = resource then {granted} over of_lease else {granted} over {of_key} end"
             )
+    if {"token", "writer", "after_token", "after_holder"} <= set(known):  # above the last grant's: of a grant unseen
+        granted, held = made["before_token"], made["before_holder"]
+        unseen = f"kind <> 'grant' and token > {granted} and writer is distinct from {held}"
+        for name in made.keys() & {"before_holder", "before_expires_at"}:
+            made[name] = f"case when not coalesce({unseen}, false) then {made[name]} end"
     made = {name: f"case when order_key is not null then {sql} end" for name, sql in made.items()}
     for name in made.keys() & known:
         made[name] = f"coalesce({name}, {made[name]})"

@@ -676,6 +676,16 @@ def test_a_released_lease_is_known_by_the_order_not_by_who_says_so(read):
     assert log.rows[1]["before_holder"] == "w2"
 
 
+def test_who_holds_is_not_known_to_a_token_above_the_last_granted_one(read):
+    """It is of a grant that the log does not show: its writer, if another, may be the holder of a lease that runs."""
+    texts = [line(event="acquired", token=1, leaseExpiresAt="2026-11-29T14:00:30Z"), line(token=2)]
+    texts += [line(event=event, worker="w2", token=2) for event in ("checked out", "released")]
+    log = read("\n".join(texts), order="lines")
+
+    assert log.column("before_holder") == [None, "w1", None, "w2"]
+    assert [bool(e) for e in log.column("before_expires_at")] == [False, True, False, False]
+
+
 # --- nothing is lost ----------------------------------------------------------------------------------
 
 

@@ -47,7 +47,7 @@ def _sent(run: Run, place: int) -> datetime | None:
     step = run[place - 1]
     for number in range(place - 1, 0, -1):
         one = run[number - 1]
-        if one.act.startswith("send") and (one.worker, one.number) == (step.worker, step.number):
+        if one.act.startswith("send") and (one.worker, one.number, one.grant) == (step.worker, step.number, step.grant):
             return moment(number)
     return None
 

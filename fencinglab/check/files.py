@@ -29,7 +29,8 @@ def contents(found: Check, kept: Mapping[str, str] | None = None) -> dict[str, s
     """
     answer, repair, kept = found.answer, found.repair, kept or {}
     broken = _broken(answer)
-    whole = data(answer, broken) | ({"repair": _repair(repair)} if repair else {})
+    whole = data(answer, broken) | {"never_carried_out": list(found.idle)}
+    whole |= {"repair": _repair(repair)} if repair else {}
     files = {"check.html": page.html(found, kept.get("test_requests.py", "")), **kept}
     files["check.json"] = document(whole)
     files |= {f"repair/{name}.json": text + "\n" for name, _, text in told.requests(repair)} if repair else {}

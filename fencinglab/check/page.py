@@ -27,7 +27,7 @@ def html(found: Check, test: str = "") -> str:
     return rendered(
         "check/check.html.j2", headline=told.headline(answer), verdict=_KINDS[told.exit_code(answer)],
         model=answer.model, states=answer.states, stopped=answer.stopped,
-        hazards=told.on(answer), off=told.off(answer),
+        hazards=told.on(answer), off=told.off(answer), idle=found.idle,
         verdicts=[(v, INVARIANTS[v.invariant], told.says(answer, v)) for v in answer.verdicts], runs=runs,
         needed=[(need, told.without(need)) for need in found.needed], alone=told.ALONE, repair=found.repair,
         mended=[*told.requests(found.repair)] if found.repair else [], test=test,

@@ -44,14 +44,22 @@ def exit_code(answer: Answer, fail_on: Collection[str] = ()) -> int:
     return 3 if any(verdict.status in ("empty", "undecided") for verdict in decisive) else 0
 
 
+def shown(show: Sequence[str]) -> Sequence[str]:
+    """What --show names, as it is; a UsageError for the first that is neither an invariant nor `passing`."""
+    for name in show:
+        if name not in (*INVARIANTS, PASSING):
+            raise UsageError(f"--show {name}: is none of {', '.join((*INVARIANTS, PASSING))}")
+    return show
+
+
 def screen(answer: Answer, show: Sequence[str] = ()) -> str:
     """What `fencinglab check` prints: the answer in a sentence, each invariant, and the runs asked for.
 
-    Without `show` that is the shortest run that breaks an unsafe invariant. `show` are invariants, or `passing`.
+    Without `show`, which is what `shown` takes, that is the shortest run that breaks an unsafe invariant.
     """
     lines = [*wrapped("", headline(answer)), "", *_bounds(answer), "", *_verdicts(answer)]
     worst = [verdict.invariant for verdict in worst_first(answer)[:1] if verdict.invariant in UNSAFE]
-    for name in show or worst:
+    for name in shown(show) or worst:
         lines += ["", *(_passing(answer) if name == PASSING else _shown(answer, name))]
     return "\n".join(lines) + "\n"
 
@@ -76,7 +84,7 @@ def _steps(verdict: Verdict) -> str:
 
 def _bounds(answer: Answer) -> Iterator[str]:
     model = answer.model
-    yield from _size("searched    ", answer)
+    yield from wrapped("searched    ", f"{model.searched}; {answer.states:,} states")
     if not isinstance(model, Model) and model.file.rest:
         own = [name for name in model.file.operations if name not in model.file.taken]
         yield from wrapped(
@@ -87,10 +95,6 @@ def _bounds(answer: Answer) -> Iterator[str]:
     yield from wrapped("        off ", off(answer))
     if answer.stopped:
         yield from wrapped("bound       ", answer.stopped)
-
-
-def _size(head: str, answer: Answer) -> list[str]:
-    return wrapped(head, f"{answer.model.searched}; {answer.states:,} states")
 
 
 def on(answer: Answer) -> str:
@@ -140,8 +144,6 @@ def worst_first(answer: Answer) -> list[Verdict]:
 
 def _shown(answer: Answer, name: str) -> Iterator[str]:
     """The run that breaks the invariant, step by step; why there is none."""
-    if name not in INVARIANTS:
-        raise UsageError(f"--show {name}: is none of {', '.join((*INVARIANTS, PASSING))}")
     verdict = answer.of(name)
     if verdict.run is None:
         yield from wrapped("", f"No run breaks {name}: {says(answer, verdict)}.")
@@ -270,7 +272,7 @@ def beside(found: Beside) -> str:
     """What `fencinglab check` prints of two files: both verdicts by invariant, and the run that tells them apart."""
     lines = [line for answer in found.answers for line in wrapped("", headline(answer))]
     names = [inert(answer.model.file.name, 34) for answer in found.answers]
-    lines += ["", *_bounds(found.answers[0]), *_size("second      ", found.answers[1]), ""]
+    lines += ["", *_bounds(found.answers[0]), "", *_bounds(found.answers[1]), ""]
     wide, row = max(map(len, INVARIANTS)), max(24, len(names[0]) + 2)
     lines += [f"{'':<{wide + 12}}{names[0]:<{row}}{names[1]}"]
     for verdicts in zip(*(answer.verdicts for answer in found.answers), strict=True):

@@ -48,6 +48,7 @@ def test_exit_codes(words, code, capsys):
         (["check", "--fix", "fenced", "--fix", "latest"], "--fix fenced, latest: check takes one fix; `compare"),
         (["check", "--fix", "fenced", "--alert", "x"], "--alert x: is none of none, before, after, with"),
         (["check", "--fix", "fenced", "--show", "x"], "--show x: is none of order"),
+        (["check", "no-such-file", "--show", "x"], "--show x: is none of order"),  # before anything is searched
         (["check", "--fix", "fenced", "--fail-on", "x"], "--fail-on x: `x` is none of window, cost"),
         (["check", "--fix", "fenced", "--conditions"], "--conditions belongs to a request file; leave it out"),
         (["check", "broken-unconditional", "--writes", "2"], "--writes 2 belongs to --fix NAME; leave it out"),

@@ -43,6 +43,7 @@ def test_files_that_decide_alike_are_not_told_apart():
     assert f"No run was found that tells them apart: in all {found.apart.pairs} pairs of states" in told.beside(found)
     assert "tells them apart: the search stopped at the bound of 20 pairs of states." in told.beside(bounded)
     assert "first broken-finish-twice.json" in told.beside(found)
+    assert told.beside(bounded).count("bound       stopped at the bound of 20 states") == 2
     assert max(map(len, told.beside(long).splitlines())) <= WIDTH
     assert bounded.apart.stopped == "stopped at the bound of 20 pairs of states"
 

@@ -8,7 +8,7 @@ import claims
 import pytest
 
 from fencinglab import cli
-from fencinglab.check import files, told
+from fencinglab.check import files, page, told
 from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.parse import parse
@@ -79,6 +79,21 @@ def test_a_run_is_a_history(as_text):
     assert rows[0]["after_expires_at"] < rows[1]["at"] < rows[1]["after_expires_at"]
     assert rows[2]["sent_at"] < rows[1]["at"]
     assert told.worst_first(answer)[0].invariant == "ownership"
+
+
+def test_a_late_copy_was_sent_when_its_own_grant_held():
+    """A copy that is left from before a crash is older than the same operation sent again, and keeps its own time."""
+    team = check(shelf.find("broken-unconditional"), workers=1, hazards=[Hazard("crash")], most=100_000).answer.model
+    acts = ["send", "arrive", "send", "arrive", "crash", "expire", "send", "arrive", "send", "copy arrives"]
+    shared, worker, run = team.start, team.idle, ()
+    for place, act in enumerate(acts):
+        moves = team.common(shared) if act == "expire" else team.of_worker(shared, worker, "A")
+        step, shared, left, _ = next(m for m in moves if m.step.act == act and m.step.again == (place == 3))
+        worker, run = worker if act == "expire" else left, (*run, step)
+    rows = recorded.rows(team, run)
+
+    assert [step.grant for step in run if step.act == "send"] == [0, 1, 0, 2]
+    assert rows[-1]["sent_at"] == rows[1]["sent_at"] < rows[2]["sent_at"]
 
 
 def test_it_is_told_in_lines_that_fit(as_text):
@@ -288,6 +303,8 @@ def test_an_optional_operation_that_is_never_carried_out_is_told():
     )
     assert found.answer.of("can-finish").status == "holds"
     assert "Never carried out: operation `release` can never be accepted" in told.asked(found)
+    assert "Never carried out: operation <code>release</code> can never be accepted" in page.html(found)
+    assert json.loads(files.contents(found)["check.json"])["never_carried_out"] == [*found.idle]
 
 
 def test_an_operation_that_can_never_be_accepted():

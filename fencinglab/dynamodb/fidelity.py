@@ -8,15 +8,16 @@ UPDATED_OLD, which leave out what an update sets to what it was.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Collection
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from functools import cache
 from typing import Any
 
 _SIZED = frozenset({"S", "SS", "NS", "B", "BS", "L", "M"})
 _ORDERED = frozenset({"S", "N", "B"})
 _EXACT = Context(prec=1000)
-_DIGITS = 38
+_NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
 @cache
@@ -28,30 +29,24 @@ def mend() -> None:
 
 
 def kept(value: dict[str, Any]) -> dict[str, Any]:
-    """The attribute value as DynamoDB keeps it: a number without leading or trailing zeros, `{"N": "42"}` for 042.0.
-
-    ValueError for a number of more than 38 digits, or beyond the magnitudes that it stores. Anything else is as it was.
-    """
+    """The attribute value as DynamoDB keeps it, {"N": "42.5"} for {"N": "042.50"}; ValueError as for `number`."""
     [*names] = value
     if names == ["N"] and isinstance(value["N"], str):
-        return {"N": _number(value["N"])}
+        return {"N": number(value["N"])}
     if names == ["NS"] and isinstance(value["NS"], list):
-        return {"NS": [_number(one) if isinstance(one, str) else one for one in value["NS"]]}
+        return {"NS": [number(str(one)) for one in value["NS"]]}
     return value
 
 
-def _number(text: str) -> str:
-    try:
-        number = Decimal(text).normalize(_EXACT)
-    except InvalidOperation:
-        return text  # no number: that is for moto to refuse
-    if not number.is_finite():
-        return text
-    if len(number.as_tuple().digits) > _DIGITS or not -130 <= number.adjusted() <= 125:
-        raise ValueError(
-            f"a number has at most {_DIGITS} significant digits, between 1E-130 and 9.9E+125; this is {text}"
-        )
-    return f"{number:f}" if number else "0"
+def number(text: str) -> str:
+    """The number without a sign or zeros that say nothing.
+
+    ValueError for a text that is none, for more than 38 digits, and beyond the magnitudes that DynamoDB stores.
+    """
+    made = Decimal(text).normalize(_EXACT) if _NUMBER.fullmatch(text) else None
+    if made is None or len(made.as_tuple().digits) > 38 or not -130 <= made.adjusted() <= 125:
+        raise ValueError(f"{text} is no number of at most 38 digits, between 1E-130 and 9.9E+125")
+    return f"{made:f}" if made else "0"
 
 
 def _conditions() -> None:

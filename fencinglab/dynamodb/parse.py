@@ -7,12 +7,12 @@ AWS CLI checks it. `refused` asks a mock of its own about the rest, such as rese
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from fencinglab.dynamodb import expression
+from fencinglab.dynamodb.fidelity import number
 from fencinglab.dynamodb.mock import session
 from fencinglab.dynamodb.placeholders import BOUND, names_in, typed
 from fencinglab.dynamodb.requests import ACTIONS, COLUMNS, FILE, READ, Claims, Item, Operation, Requests, Use, entries
@@ -20,7 +20,6 @@ from fencinglab.errors import InputError, nearest
 from fencinglab.history import KINDS
 
 _LONGEST_LEASE = 10**9  # seconds
-_NUMBER = re.compile(r"[+-]?(?=(?:[^0-9]*[0-9]){1,38}[^0-9]*$)([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")
 _EXPRESSIONS = ("UpdateExpression", "ConditionExpression", "ProjectionExpression")
 NO_ACQUIRE = (
     "no operation is of the kind grant, by which a worker acquires; add it, or let `check --rest request-status` "
@@ -241,8 +240,11 @@ def _no_numbers(value: Any) -> Iterator[str]:
     """What is wrong with each text that stands as a number, `{"N": text}`, and holds no placeholder."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            if name == "N" and isinstance(inner, str) and "$" not in inner and not _NUMBER.fullmatch(inner):
-                yield f'{{"N": "{inner[:60]}"}} is no number of at most 38 digits'
+            if name == "N" and isinstance(inner, str) and "$" not in inner:
+                try:
+                    number(inner)
+                except ValueError:
+                    yield f'{{"N": "{inner[:60]}"}} is no number of at most 38 digits'
             yield from _no_numbers(inner)
     elif isinstance(value, list):
         for inner in value:

@@ -217,6 +217,14 @@ def test_rows_that_nobody_judged_are_no_pass():
     assert {text["label"] for text in values(chart, "text")} == {"0", "1", "lease 1"}
 
 
+def test_a_token_of_another_resource_was_not_held():
+    """What was granted over one resource says nothing of what the receiver held of another."""
+    of = logged(row(0, "grant", 5, resource="one"), row(1, "write", 3, resource="two", broken=True))
+
+    assert of.finding == "A rule was broken: step 2, write by ann"
+    assert of.points[1]["before"] == "not known"
+
+
 def test_many_workers_share_a_lane():
     """Beyond a fixed number workers stand in one lane; a writer that is not known has its own."""
     of = logged(*(row(i, "write", 1, writer=f"worker-{i}") for i in range(MOST + 3)), row(99, "write", writer=None))

@@ -109,24 +109,22 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
 
 
 def tokens_held(rows: Sequence[Row]) -> list[tuple[int | None, int | None]]:
-    """The token that the receiver held before and after each row, as far as the rows tell.
+    """The token that the receiver held of the row's resource before and after each row, as far as the rows tell.
 
     A row that has no place in the order of the others moves nothing, and of before it is known what it says itself.
     """
     found = []
-    held: int | None = None
+    held: dict[str, int | None] = {}
     some = any(map(_placed, rows))
     for row in rows:
-        own = integer(row["before_token"])
-        if some and not _placed(row):
-            found.append((own, held))
-            continue
-        before = held if own is None else own
-        held = before
-        if row["decision"] == "accepted":
-            left = row["token"] if row["after_token"] is None and row["kind"] == "grant" else row["after_token"]
-            held = None if "delete" in row["kind"] else before if left is None else integer(left)
-        found.append((before, held))
+        resource, before = row["resource"], integer(row["before_token"])
+        if not some or _placed(row):
+            before = held.get(resource) if before is None else before
+            held[resource] = before
+            if row["decision"] == "accepted":
+                left = row["token"] if row["after_token"] is None and row["kind"] == "grant" else row["after_token"]
+                held[resource] = None if "delete" in row["kind"] else before if left is None else integer(left)
+        found.append((before, held.get(resource)))
     return found
 
 

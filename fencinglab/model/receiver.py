@@ -65,9 +65,9 @@ def refusal(held: Held, lease: Lease, mutation: Mutation, now: int, rules: Rules
     """Why the mutation is refused at this moment, in one word; empty when it is admitted."""
     if mutation.token is None:
         return "no_token" if rules.strict else ""
-    seen = Seen(held.token, held.promised, lease.token, held_by(lease, now), held.version)
     if mutation.operation and mutation.operation in held.operations:  # first: to its sender it means success
         return "duplicate"
+    seen = Seen(held.token, held.promised, lease.token, held_by(lease, now), held.version)
     if not rules.guard.admits(seen, Presented(mutation.token, mutation.writer, mutation.version)):
         return _reason(rules.guard, held, lease, mutation)
     if rules.terminal_once and held.terminal_version and mutation.kind not in LEFT_OPEN:

@@ -136,9 +136,9 @@ class Hold:
             sent.append(Sent(bindings["now"], answer.decision, answer.reason, answer.outcome))
             if answer.outcome != "unknown":
                 break
-            lying = self._lying(request)
-            if any(_done(item, operation) for item in lying.values()):
-                answer = Answer("accepted", "found by reading back", "ok", lying[0] or None)
+            done = next((item for item in self._lying(request).values() if _done(item, operation)), None)
+            if done is not None:
+                answer = Answer("accepted", "found by reading back", "ok", done)
                 break
         stored = answer.stored
         if answer.decision == "rejected":

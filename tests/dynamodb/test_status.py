@@ -11,8 +11,9 @@ from poller import Alerts, RequestStatus
 
 from fencinglab.drill.desk import remove_expired
 from fencinglab.dynamodb import shelf
-from fencinglab.dynamodb.hold import ids
+from fencinglab.dynamodb.hold import Hold, ids
 from fencinglab.dynamodb.mock import Mock, client, lose_replies
+from fencinglab.dynamodb.requests import begin, places
 from fencinglab.dynamodb.sending import tables
 from fencinglab.errors import InputError
 
@@ -112,6 +113,22 @@ def test_a_lost_reply_is_answered_by_reading_back(desk, operation):
     assert told(done) == ("accepted", "found by reading back", "ok")
     assert [(m.decision, m.outcome) for m in done.messages] == [("unknown", "unknown")]
     assert operation not in ("acquire",) or (a.token, done.token) == (1_000_001, 1_000_001)
+
+
+def test_a_lost_transaction_is_found_in_the_item_that_it_changed():
+    """Of the items that a transaction asks and changes, the one that shows its operation is what the worker is told."""
+    file = shelf.find("lease-beside-resource")
+    with Mock() as mock, tables(mock.client(), file):
+        receiver, lost = mock.client(), [True]
+        for place, item in zip(places(file), begin(file), strict=True):
+            receiver.put_item(TableName=place.table, Item=json.loads(item))
+        lose_replies(receiver, lambda operation: operation == "TransactWriteItems" and lost.pop())
+        a = Hold(receiver, "A", "report-7", lambda: 1000, file)
+        assert [one.ok for one in a.take()] == [True]
+        [done] = a.use("write")
+
+        assert told(done) == ("accepted", "found by reading back", "ok")
+        assert done.item == a.look() and done.item["itemId"] == {"S": "report#report-7"}
 
 
 def test_its_own_success_is_no_theft(desk):

@@ -79,9 +79,10 @@ def step(client: Any, file: Requests, items: Items, operation: str, bindings: Bi
     """What the operation makes of the items: those that it touches are put there, it is sent, they are read back.
 
     `items` lie in `places(file, bindings)`. The receiver's tables must be there (`tables`), and nobody else may write.
+    It is sent without its ClientRequestToken: a receiver forgets that after ten minutes, and a message may take longer.
     """
     where = places(file, bindings)
-    request = bind(file, operation, bindings)
+    request = _without_token(bind(file, operation, bindings))
     touched = [single.place for single in singles_sent(file, request)]
     lying = {place: item for place, item in zip(where, items, strict=True) if place in touched}
     for place, item in lying.items():
@@ -205,6 +206,13 @@ def _refused(file: Requests, request: Request, bindings: Bindings, response: dic
         return Answer("unknown", f"{code}: {message}", "unknown")
     reason = why(file, request, bindings, stored)
     return Answer("rejected", reason, "failed", stored=next(iter(stored.values()), None))
+
+
+def _without_token(request: Request) -> Request:
+    if '"ClientRequestToken"' not in request.text:
+        return request
+    kept = {name: value for name, value in request.input.items() if name != "ClientRequestToken"}
+    return request._replace(text=frozen(kept))
 
 
 def _causes(file: Requests, bindings: Bindings, item: Item, looked_at: set[str], grant: bool) -> Iterator[str]:

@@ -129,6 +129,18 @@ def test_a_step_depends_on_nothing_else(receiver):
     assert hash(first) == hash(step(receiver, STATUS, item(), "acquire", bound()))
 
 
+def test_a_step_does_not_depend_on_the_token_of_a_transaction(receiver):
+    """The same transaction from the same items does the same again, though the receiver would take it for a repetition."""
+    write = BESIDE.operations["write"]
+    told = write._replace(input={**write.input, "ClientRequestToken": "$operation"})
+    file = BESIDE._replace(operations={**BESIDE.operations, "write": told})
+    granted = step(receiver, file, begin(file), "acquire", bound("A/1"))
+    first = step(receiver, file, granted.items, "write", bound("A/2"))
+
+    assert first.items[0] != granted.items[0]
+    assert step(receiver, file, granted.items, "write", bound("A/2")) == first
+
+
 def test_a_transaction_is_one_step(receiver):
     """A transaction writes the report only while the lease beside it is the writer's; refused it changes neither."""
     where, items = places(BESIDE), begin(BESIDE)

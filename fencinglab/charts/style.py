@@ -1,7 +1,7 @@
 """What all charts share: colours, marks, widths, how a token is written, and the frame around what is drawn.
 
 Blue, vermillion and sky are of Okabe and Ito's colours, purple is of Paul Tol's: colour-blind readers tell them apart.
-Each stands with a shape of its own, the same in every chart. JupyterLab draws Vega-Lite 5: nothing here needs a later one.
+Each stands with a shape of its own, the same in every chart. JupyterLab draws Vega-Lite 5, and nothing here needs more.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ def layers(chart, mark):
     """The layers of the chart that draw this kind of mark, each with the rows that it draws as `values`."""
     drawn = chart.to_dict()
     sets = drawn["datasets"]
-    found = [layer for layer in drawn["layer"] if layer["mark"]["type"] == mark]
+    every = [layer for panel in drawn.get("vconcat", [drawn]) for layer in panel["layer"]]
+    found = [layer for layer in every if layer["mark"]["type"] == mark]
     return [layer | {"values": sets[layer.get("data", drawn.get("data"))["name"]]} for layer in found]
 
 
@@ -394,3 +395,38 @@ def test_the_matrix_of_nothing_is_nothing():
     assert charts.matrix(cells(("unfenced", "alert-once", "not_applicable", None)), "") is None
     drawn = charts.matrix(cells(("a", "order", "undecided", None), ("b", "order", "empty", None)), "")
     assert {row["status"] for row in layers(drawn, "point")[0]["values"]} == {"not decided", "not put to the test"}
+
+
+# --------------------------------------------------------------------------- lease lengths
+
+
+def points_of(fix, *given):
+    """Points of a sweep: (lease in seconds, jobs that make the means, whether no other length beats it)."""
+    found = {"value": 0.2, "low": 0.1, "high": 0.3, "jobs": 500}
+    return [
+        {"fix": fix, "lease": lease, "jobs": 500, "efficient": efficient}
+        | {name: found | {"seen": seen} for name in ("duplicates", "dead", "wasted")}
+        for lease, seen, efficient in given
+    ]
+
+
+def test_lease_lengths_have_bars_where_jobs_enough_make_them():
+    """Each length is a point in three panels; a share has its interval, a mean that fewer than ten jobs make has none."""
+    drawn = charts.tradeoff(points_of("fenced", (10, 40, False), (20, 9, True)))
+    bars, marks = ([[r["lease"] for r in one["values"]] for one in layers(drawn, mark)] for mark in ("rule", "point"))
+
+    assert marks == [[10, 20]] * 3
+    assert bars == [[10, 20], [10], [10]]
+    assert "500 jobs a point" in drawn.description
+
+
+def test_lease_lengths_that_no_other_beats_are_named():
+    """The title has the lengths that are filled, for each fix; where every one is beaten it says none."""
+    drawn = charts.tradeoff(points_of("fenced", (10, 40, True), (20, 40, True)) + points_of("latest", (10, 40, False)))
+
+    assert (
+        " ".join(drawn.to_dict()["title"]["text"])
+        == "Lease lengths that no other beats: fenced: 10, 20 s; latest: none"
+    )
+    assert [r["efficient"] for r in layers(drawn, "point")[0]["values"]] == ["yes", "yes", "no"]
+    assert charts.tradeoff([]) is None

@@ -8,6 +8,7 @@ from typing import Any
 from fencinglab.charts.library import altair
 from fencinglab.charts.style import BLUE, PAPER, VERMILLION, WIDTH, Row, heading, layer, whole
 from fencinglab.inert import inert
+from fencinglab.simulate.measure import RARE
 
 _PANELS = {  # field of a point: axis, factor
     "duplicates": ("jobs finished twice (%)", 100),
@@ -21,18 +22,20 @@ _HEIGHT = 110
 def tradeoff(points: Sequence[Row]) -> altair.VConcatChart | None:
     """The three costs of each lease length: rows of the `sweep` of a review; None where there are none.
 
-    A point is filled unless another length of its fix is better in one and worse in none; bars are intervals at 95 %.
+    A point is filled unless another length of its fix is better in one and worse in none, beyond chance. Bars are
+    intervals at 95 %, which a mean of fewer than `RARE` jobs does not have.
     """
     if not points:
         return None
-    fixes = [*dict.fromkeys(inert(point["fix"], 40) for point in points)]
+    fixes = [*dict.fromkeys(point["fix"] for point in points)]
     panels = [_panel(points, fixes, name, name == [*_PANELS][-1]) for name in _PANELS]
     best = {fix: [f"{p['lease']:g}" for p in points if p["fix"] == fix and p["efficient"]] for fix in fixes}
-    told = "; ".join(f"{fix}: {', '.join(leases)} s" for fix, leases in best.items())
+    told = "; ".join(f"{fix}: {', '.join(leases)} s" if leases else f"{fix}: none" for fix, leases in best.items())
     title = f"Lease lengths that no other beats: {told}"
     jobs = points[0]["jobs"]
     key = ", ".join(f"{sign} {fix}" for sign, fix in zip("□○", fixes, strict=False))
-    key += f"; filled: no other length is better in one and worse in none; bars: 95 %, {jobs:,} jobs a point"
+    key += "; filled: no other length is better in one and worse in none, beyond chance"
+    key += f"; bars: 95 %, {jobs:,} jobs a point"
     return altair.VConcatChart(
         vconcat=panels, title=heading(title, [key]), spacing=12, **whole(f"{inert(title, 170)}. {key}.")
     )
@@ -43,9 +46,10 @@ def _panel(points: Sequence[Row], fixes: Sequence[str], name: str, last: bool) -
     leases = sorted({point["lease"] for point in points})
     rows = [
         {
-            "fix": inert(point["fix"], 40), "lease": point["lease"] * (1 + 0.03 * fixes.index(inert(point["fix"], 40))),
-            "value": point[name]["value"] * factor, "low": max(0.0, point[name]["low"] * factor),
+            "fix": point["fix"], "lease": point["lease"] * (1 + 0.03 * fixes.index(point["fix"])),
+            "value": point[name]["value"] * factor, "low": point[name]["low"] * factor,
             "high": point[name]["high"] * factor, "efficient": "yes" if point["efficient"] else "no",
+            "sure": name == "duplicates" or point[name]["seen"] >= RARE,
         }
         for point in points
     ]  # fmt: skip
@@ -64,7 +68,7 @@ def _panel(points: Sequence[Row], fixes: Sequence[str], name: str, last: bool) -
     y = altair.Y("value:Q", title=axis, axis=altair.Axis(tickCount=4), scale=altair.Scale(zero=True))
     drawn = layer(rows)
     layers = [
-        drawn.mark_rule(strokeWidth=1, aria=False).encode(
+        layer([row for row in rows if row["sure"]]).mark_rule(strokeWidth=1, aria=False).encode(
             x=x, y=altair.Y("low:Q", title=axis), y2="high:Q", color=colour
         ),
         drawn.mark_line(strokeWidth=1.5, aria=False).encode(x=x, y=y, color=colour),

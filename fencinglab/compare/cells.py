@@ -7,10 +7,10 @@ from typing import Any
 
 from fencinglab.audit import proposal
 from fencinglab.explore.invariants import MARKS
-from fencinglab.simulate.measure import INVARIANTS
+from fencinglab.simulate.measure import INVARIANTS, RARE
 
-COMPARED = {"duplicates": "finished twice", "dead": "dead", "wasted": "wasted"}  # of two lease lengths
-BEATEN = "another lease length is better in one of {}, {} and {}, and worse in none".format(*COMPARED.values())
+BEATEN = "another lease length is better in one of finished twice, dead and wasted, and worse in none, beyond chance"
+FEW = f"Where fewer than {RARE} jobs make a mean, their number stands in place of its interval."
 
 Table = list[dict[str, str]]  # a row each, by the heads of its columns
 
@@ -33,9 +33,12 @@ def interval(found: Mapping[str, Any], rare: Mapping[str, Any] | None = None) ->
 
 
 def mean(found: Mapping[str, Any], sign: str = "") -> str:
-    """`0.43 (0.41–0.46)`, or `+0.22 (+0.18 to +0.26)` of a difference."""
+    """`0.43 (0.41–0.46)`, or `+0.22 (+0.18 to +0.26)` of a difference; `0.43 (3 jobs)` where few jobs make it."""
     between = " to " if sign else "–"
-    return f"{found['value']:{sign}z.2f} ({found['low']:{sign}z.2f}{between}{found['high']:{sign}z.2f})"
+    told = f"{found['low']:{sign}z.2f}{between}{found['high']:{sign}z.2f}"
+    if found["seen"] < RARE:
+        told = f"{found['seen']} job{'s' * (found['seen'] != 1)}"
+    return f"{found['value']:{sign}z.2f} ({told})"
 
 
 def mark(status: str, length: int | None) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import fencinglab
 from fencinglab.audit import fit, proposal, whatif
 from fencinglab.compare import adoption, advise, team
-from fencinglab.compare.cells import COMPARED
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.requests import Requests
 from fencinglab.explore import matrix
@@ -22,7 +21,7 @@ from fencinglab.model.fix import Fix, named
 from fencinglab.report.examine import Examination, examine, request_of
 from fencinglab.report.report import place, plain
 from fencinglab.simulate import laws, measure
-from fencinglab.simulate.measure import Cost
+from fencinglab.simulate.measure import RARE, Cost, Mean, Share
 from fencinglab.simulate.terms import LAWS, SAYS
 from fencinglab.simulate.workload import COUNTS, Workload, workload
 
@@ -192,24 +191,36 @@ def _fitted(found: fit.Fit, said: Mapping[str, str]) -> tuple[Workload, dict[str
 def _sweep(
     made: Workload, fixes: Sequence[Fix], jobs: int, seed: int, progress: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """[{fix, lease, jobs, duplicates, dead, wasted, efficient}]: other lease lengths, three renewals each."""
-    points: list[dict[str, Any]] = []
+    """[{fix, lease, jobs, duplicates, stale, dead, wasted, efficient}]: other lease lengths, three renewals each.
+
+    A length that the clocks, so far apart, would lose in spite of renewals is left out.
+    """
+    points: list[tuple[float, Cost]] = []
     for times in TIMES_LEASE:
         lease = max(3, round(made.lease * times))
-        progress(f"a lease of {lease / 1e6:g} s")
-        other = replace(made, lease=lease, renewal=lease // 3, skew=min(made.skew, lease - lease // 3))
-        for cost in measure.measured(other, fixes, jobs, seed):
-            points.append({
-                "fix": cost.fix.name, "lease": lease / 1e6, "jobs": jobs,
-                "duplicates": cost.shares["terminal"]._asdict(), "stale": cost.shares["ownership"]._asdict(),
-                "dead": cost.means["dead"]._asdict(), "wasted": cost.means["wasted"]._asdict(),
-            })  # fmt: skip
-    for point in points:
-        point["efficient"] = not any(_dominates(other, point) for other in points if other["fix"] == point["fix"])
-    return points
+        if made.skew <= lease - lease // 3:
+            progress(f"a lease of {lease / 1e6:g} s")
+            other = replace(made, lease=lease, renewal=lease // 3)
+            points += [(lease / 1e6, cost) for cost in measure.measured(other, fixes, jobs, seed)]
+    return [
+        {
+            "fix": cost.fix.name, "lease": lease, "jobs": jobs,
+            "duplicates": cost.shares["terminal"]._asdict(), "stale": cost.shares["ownership"]._asdict(),
+            "dead": cost.means["dead"]._asdict(), "wasted": cost.means["wasted"]._asdict(),
+            "efficient": not any(_beats(other, cost) for _, other in points if other.fix == cost.fix),
+        }
+        for lease, cost in points
+    ]  # fmt: skip
 
 
-def _dominates(other: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
-    """Whether another lease length is better in one of what is compared and worse in none."""
-    pairs = [(other[name]["value"], point[name]["value"]) for name in COMPARED]
-    return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
+def _beats(other: Cost, cost: Cost) -> bool:
+    """Whether another lease length is better in one of what is compared and worse in none, beyond chance."""
+    pairs: list[tuple[Share | Mean, Share | Mean]] = [(other.shares["terminal"], cost.shares["terminal"])]
+    pairs += [(other.means[name], cost.means[name]) for name in ("dead", "wasted")]
+    return any(_less(a, b) for a, b in pairs) and not any(_less(b, a) for a, b in pairs)
+
+
+def _less(a: Share | Mean, b: Share | Mean) -> bool:
+    """Whether a is less than b beyond chance, which of a mean that few jobs make cannot be told."""
+    few = any(isinstance(one, Mean) and one.seen < RARE for one in (a, b))
+    return not few and a.high < b.low

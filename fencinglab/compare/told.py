@@ -7,10 +7,9 @@ from typing import Any
 
 from fencinglab.audit.fit import ENOUGH
 from fencinglab.compare import page
-from fencinglab.compare.cells import BEATEN, costs, harms, invariants, leases, refusals
+from fencinglab.compare.cells import BEATEN, FEW, costs, harms, invariants, leases, refusals
 from fencinglab.inert import inert, wrapped
 from fencinglab.output import document, table
-from fencinglab.simulate.measure import INVARIANTS
 
 
 def screen(review: Mapping[str, Any]) -> str:
@@ -86,7 +85,8 @@ def _advice(review: Mapping[str, Any]) -> list[str]:
 
 def _sweep(review: Mapping[str, Any]) -> list[str]:
     last = review["sweep"][-1]
-    says = f"Other lease lengths under {last['fix']}, {last['jobs']:,} jobs each; beaten: {BEATEN}."
+    says = f"Other lease lengths under {last['fix']}, with three renewals each, over {last['jobs']:,} jobs; beaten: "
+    says += f"{BEATEN}. {FEW}"
     return [*wrapped("", says), *_table(leases(review))]
 
 
@@ -104,20 +104,14 @@ def _basis(review: Mapping[str, Any]) -> list[str]:
 
 # --- files
 
-_FIX = ("fix", "guard", "improves", "leaves", *INVARIANTS, "jobs", "median", "slow")
-_POINT = ("fix", "lease", "jobs", "measure", "value", "low", "high", "efficient")
+_POINT = ("fix", "lease", "jobs", "measure", "seen", "value", "low", "high", "efficient")
 _ROW = ("guard", "would", "decision", "stale", "late", "resource", "source", "at", "kind", "writer", "token", "newest")
 
 
 def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
     """The files of a review by name: compare.html, compare.json, fixes.csv, leases.csv and, of a log, whatif.csv."""
-    shares, means = [*review["shares"]], [*review["means"]]
-    columns = [*_FIX]
-    columns += [f"{name}_{part}" for name in shares for part in ("share", "low", "high")]
-    columns += [
-        f"{name}_{part}" for name in means for part in ("mean", "low", "high", "against", "against_low", "against_high")
-    ]
-    fixes = [_flat(row, review) for row in review["fixes"]]
+    fixes = [_flat(row, review["jobs"]) for row in review["fixes"]]
+    columns = [*fixes[0]]
     if own := review["team"]:
         fixes.append({"fix": own["name"]} | invariants(own))
     files: dict[str, str | Iterable[str]] = {
@@ -132,24 +126,19 @@ def contents(review: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
     return files
 
 
-def _flat(row: Mapping[str, Any], review: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {name: row[name] for name in ("fix", "guard", "improves", "leaves", "median", "slow")}
-    flat |= {"jobs": review["jobs"]} | invariants(row)
+def _flat(row: Mapping[str, Any], jobs: int) -> dict[str, Any]:
+    flat = {name: row[name] for name in ("fix", "guard", "improves", "leaves")} | invariants(row)
+    flat |= {"jobs": jobs, "median": row["median"], "slow": row["slow"]}
     for name, found in row["shares"].items():
         flat |= {f"{name}_share": found["value"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
     for name, found in row["means"].items():
-        apart = row["against"][name]
         flat |= {f"{name}_mean": found["value"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
-        flat |= {f"{name}_against": apart["value"]}
-        flat |= {f"{name}_against_low": apart["low"], f"{name}_against_high": apart["high"]}
+        flat |= {f"{name}_seen": found["seen"], f"{name}_against": row["against"][name]["value"]}
+        flat |= {f"{name}_against_{part}": row["against"][name][part] for part in ("low", "high", "seen")}
     return flat
 
 
 def _points(review: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for point in review["sweep"]:
         for name in ("stale", "duplicates", "dead", "wasted"):
-            found = point[name]
-            yield {
-                "fix": point["fix"], "lease": point["lease"], "jobs": point["jobs"], "measure": name,
-                "value": found["value"], "low": found["low"], "high": found["high"], "efficient": point["efficient"],
-            }  # fmt: skip
+            yield {column: (point | point[name] | {"measure": name})[column] for column in _POINT}

@@ -26,7 +26,7 @@ from fencinglab.simulate.workload import SECOND, Workload
 Z = 1.959963984540054  # of an interval at 95 %
 BLOCK = 1 << 14  # jobs at a time: larger ones take more memory and no less time
 MOST = 1_000_000_000  # jobs
-RARE = 10  # seen less often than so, a share is estimated a second time
+RARE = 10  # seen less often than so, a share is estimated a second time, and the interval of a mean says nothing
 _BINS = 64  # of a doubling: a percentile is exact to about one percent
 _OCTAVES = 51
 
@@ -67,12 +67,13 @@ class Share(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """A mean over jobs with its interval."""
+    """A mean over jobs with its interval, which is not to be believed where fewer than RARE jobs make it."""
 
     value: float
     low: float
     high: float
     jobs: int
+    seen: int  # jobs in which it was not 0
 
 
 class Rare(NamedTuple):
@@ -167,9 +168,10 @@ class _Tally:
     def __init__(self, fix: Fix) -> None:
         self.fix, self.jobs = fix, 0
         self.counts = dict.fromkeys(SHARES, 0)
-        self.sums = {name: np.zeros(4) for name in MEANS}  # value, square, difference, its square
-        self.weighted = {name: np.zeros(2) for name in SHARES}  # weights and their squares where it happened
-        self.weights = np.zeros(2)
+        self.values = {name: np.zeros(3) for name in MEANS}  # of these as `_sums` has them
+        self.apart = {name: np.zeros(3) for name in MEANS}  # from the first fix
+        self.weighted = {name: np.zeros(3) for name in SHARES}  # of the jobs in which it happened
+        self.weights = np.zeros(3)
         self.times = np.zeros(_BINS * _OCTAVES, dtype=np.int64)
 
     def add(self, outcome: Outcome, base: dict[str, Floats]) -> dict[str, Floats]:
@@ -179,15 +181,14 @@ class _Tally:
             which = happened(outcome)
             self.counts[name] += int(np.count_nonzero(which))
             if outcome.weight is not None:
-                w = outcome.weight[which]
-                self.weighted[name] += (w.sum(), (w * w).sum())
+                self.weighted[name] += _sums(outcome.weight[which])
         if outcome.weight is not None:
-            self.weights += (outcome.weight.sum(), (outcome.weight**2).sum())
+            self.weights += _sums(outcome.weight)
             return base
         values = {name: value(outcome) for name, (_, value) in MEANS.items()}
         for name, value in values.items():
-            apart = value - base.get(name, value)
-            self.sums[name] += (value.sum(), (value * value).sum(), apart.sum(), (apart * apart).sum())
+            self.values[name] += _sums(value)
+            self.apart[name] += _sums(value - base.get(name, value))
         done = outcome.finished_at[outcome.finished_at < NEVER]
         bins = (np.log2(np.maximum(done, 1)) * _BINS).astype(np.int64)
         self.times += np.bincount(np.minimum(bins, self.times.size - 1), minlength=self.times.size)
@@ -198,6 +199,11 @@ class _Tally:
         upto = self.times.cumsum()
         place = int(np.searchsorted(upto, part * self.jobs))
         return None if place >= upto.size else float(2 ** ((place + 0.5) / _BINS) / 1e6)
+
+
+def _sums(values: Floats) -> Floats:
+    """Their sum, the sum of their squares, and how many are not 0."""
+    return np.array([values.sum(), (values * values).sum(), np.count_nonzero(values)])
 
 
 def _tallied(
@@ -221,8 +227,9 @@ def _cost(tally: _Tally, tilted: _Tally | None) -> Cost:
     if tilted:
         found = {n: _rare(tilted, n, shares[n]) for n in WATCHED if shares[n].seen < RARE and tilted.counts[n]}
         rare = {name: one for name, one in found.items() if _better(one, shares[name])}
-    means = {name: _mean(sums[0], sums[1], tally.jobs) for name, sums in tally.sums.items()}
-    against = {name: _mean(sums[2], sums[3], tally.jobs) for name, sums in tally.sums.items()}
+    means = {name: _mean(sums, tally.jobs) for name, sums in tally.values.items()}
+    means = {name: mean._replace(low=max(0.0, mean.low)) for name, mean in means.items()}
+    against = {name: _mean(sums, tally.jobs) for name, sums in tally.apart.items()}
     return Cost(tally.fix, shares, means, against, rare, tally.percentile(0.5), tally.percentile(0.95))
 
 
@@ -231,17 +238,17 @@ def _better(rare: Rare, plain: Share) -> bool:
     return rare.low > 0 and rare.high - rare.low < plain.high - plain.low
 
 
-def _mean(total: float, squares: float, jobs: int) -> Mean:
-    mean = float(total) / jobs
-    error = math.sqrt(max(0.0, float(squares) / jobs - mean * mean) / max(jobs - 1, 1))
-    return Mean(mean, mean - Z * error, mean + Z * error, jobs)
+def _mean(sums: Floats, jobs: int) -> Mean:
+    mean, square = float(sums[0]) / jobs, float(sums[1]) / jobs
+    error = math.sqrt(max(0.0, square - mean * mean) / max(jobs - 1, 1))
+    return Mean(mean, mean - Z * error, mean + Z * error, jobs, int(sums[2]))
 
 
 def _rare(tally: _Tally, name: str, plain: Share) -> Rare:
-    total, squares = (float(part) for part in tally.weighted[name])
+    total, squares, _ = map(float, tally.weighted[name])
     jobs, value = tally.jobs, total / tally.jobs
     error = math.sqrt(max(0.0, squares / jobs - value * value) / jobs)
-    weights = _mean(tally.weights[0], tally.weights[1], jobs)
+    weights = _mean(tally.weights, jobs)
     margin = (weights.high - weights.low) / 2 / Z
     even = abs(weights.value - 1) <= 4 * margin + 1e-12
     seen = tally.counts[name]

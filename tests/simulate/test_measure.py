@@ -80,7 +80,7 @@ def test_an_estimate_that_does_not_fit_is_said_not_to():
     """The check fails when the weights are not those of the law that was drawn from."""
     workload, fix = pausing(2.5), FIXES["unfenced"]
     [tilted] = measure._tallied(workload, [fix], 20_000, 9, measure.tails_for(workload, [fix]), lambda _: None)
-    tilted.weights *= (1.5, 2.25)
+    tilted.weights *= (1.5, 2.25, 1)
 
     assert measure._rare(tilted, "stale", measure.share(0, 20_000)).fits is False
 
@@ -93,6 +93,17 @@ def test_differences_are_of_the_same_jobs():
     assert apart.value == pytest.approx(mean.value - cost["fenced"].means["wasted"].value)
     assert apart.high - apart.low < (mean.high - mean.low) * 0.7
     assert all(difference.value == difference.low == 0 for difference in cost["fenced"].against.values())
+
+
+def test_a_mean_says_how_many_jobs_make_it():
+    """Of a mean the jobs are counted in which it is not 0, of a difference those that differ; a mean is never below 0."""
+    one = replace(Workload(), pause=constant(0), work=constant(SECOND), crash=0.02)
+    fenced, latest = measured(one, [FIXES["fenced"], FIXES["latest"]], 150, 1)
+    dead = fenced.means["dead"]
+
+    assert 0 < dead.seen == fenced.shares["reassigned"].seen < measure.RARE
+    assert dead.low >= 0 < dead.value
+    assert latest.against["dead"].seen == 0
 
 
 def test_blocks_change_nothing(monkeypatch):

@@ -173,9 +173,18 @@ class Refusal(NamedTuple):
     times: int
 
 
+def _job(run: Run) -> str:
+    """The one job of a run, or an InputError where there are more."""
+    job, *more = run.timeline.resources
+    if more:
+        listed = ", ".join(run.timeline.resources)
+        raise InputError(f"{run.timeline.name}: it is about {listed}; give each render job a timeline of its own")
+    return job
+
+
 def end(run: Run) -> End:
     """What stands in the end of a run, which has one job."""
-    [job] = run.timeline.resources
+    job = _job(run)
     held = run.final.get(job, Held())
     of = held.value, content(run, job), held.status, held.reason, held.terminal_version
     return End(run.fix.name, *of, ", ".join(orphans(run)))
@@ -183,11 +192,12 @@ def end(run: Run) -> End:
 
 def executions(run: Run) -> tuple[Execution, ...]:
     """Every execution of the one job of a run, in the order of its grants."""
-    grants = [d for d in run.decisions if d.row["kind"] == "grant" and d.row["decision"] == "accepted"]
+    decided = [d for d in run.decisions if d.row["resource"] == _job(run)]
+    grants = [d for d in decided if d.row["kind"] == "grant" and d.row["decision"] == "accepted"]
     stored = {stored.grant: stored.key for stored in run.stored}
     made = []
     for grant in grants:
-        finishes = [d.row for d in run.decisions if d.row["kind"] == "finish" and d.grant == grant.grant]
+        finishes = [d.row for d in decided if d.row["kind"] == "finish" and d.grant == grant.grant]
         reasons = [str(row["reason"]) for row in finishes if row["decision"] == "rejected"]
         completion = "accepted" if len(reasons) < len(finishes) else "rejected" if reasons else "none"
         token, worker, artifact = grant.row["token"], grant.row["writer"], stored.get(grant.grant, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from timelines import HEADER, replayed
 
 from fencinglab.errors import InputError
 from fencinglab.model import shelf
@@ -249,6 +250,15 @@ def test_the_end_of_a_run():
     """What the job points to, the bytes there, its phase, its reason, its transitions and the orphans stand in one row."""
     assert end(run("late-render")) == End(FIX, "preview/42", "pixels-of-B", "COMPLETED", "", 1, "preview/41")
     assert end(run("late-render-three-workers", "unfenced"))[3:6] == ("FAILED", "unsupported-format", 3)
+
+
+@pytest.mark.parametrize("told", [end, executions])
+def test_a_run_of_two_jobs_is_one_sentence(told):
+    """What is told of one job is refused for a run that is about two, with both names."""
+    two = replayed("A acquires; A finishes as DONE for b", FIX, HEADER.replace("report", "a, b\nleases: both"))
+
+    with pytest.raises(InputError, match=r"given: it is about a, b; give each render job a timeline of its own"):
+        told(two)
 
 
 def test_orphan_artifacts_are_listed():

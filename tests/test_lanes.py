@@ -127,10 +127,10 @@ def test_harm_is_ringed_and_told():
     """The stale write is ringed without a fence and refused with one; the finding says which."""
     unfenced, fenced = scene("report-generation", "unfenced"), scene("report-generation")
 
-    assert [(point["x"], point["mark"]) for point in unfenced.rings] == [(8, charts.style.BROKEN)]
+    assert [point["x"] for point in charts.style.ringed(unfenced.points)] == [8]
     assert unfenced.finding == "41 was accepted while 42 was held: write by A at 01:04"
     assert [point["mark"] for point in fenced.points if point["x"] == 8] == ["refused"]
-    assert fenced.rings == []
+    assert charts.style.ringed(fenced.points) == []
 
 
 def test_a_refused_request_for_a_lease_shows_no_token():

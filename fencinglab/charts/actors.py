@@ -22,12 +22,13 @@ from fencinglab.charts.style import (
     WIDTH,
     Chart,
     Row,
-    by_mark,
+    decided,
     framed,
     heading,
     labels,
     layer,
     levels,
+    ringed,
     text,
     tips,
     whole,
@@ -79,7 +80,7 @@ def multiples(runs: Sequence[Run]) -> altair.VConcatChart:
         layers, place = _layers(scene, names, drawn), _place(scene, names, scene is last or len(clocks) > 1)
         panels.append(Chart(layer=layers, width=WIDTH, height=LOW * len(names), title=says).encode(**place))
         told.append(f"Under {fix}: {_told(scene, names)}")
-    harmed = [fix for fix, scene in scenes.items() if scene.rings]
+    harmed = [fix for fix, scene in scenes.items() if ringed(scene.points)]
     unharmed = [fix for fix in scenes if fix not in harmed]
     parts = [f"{word} under {', '.join(fixes)}" for word, fixes in (("harm", harmed), ("none", unharmed)) if fixes]
     title = f"{runs[0].timeline.name}: {'; '.join(parts) if harmed else 'no harm under any of these fixes'}"
@@ -98,7 +99,7 @@ def _names(scenes: Iterable[Scene]) -> list[str]:
 
 def _drawn(scenes: Iterable[Scene]) -> set[str]:
     """The words of the marks that are drawn."""
-    return {point["mark"] for scene in scenes for point in (*scene.points, *scene.rings)}
+    return {point["mark"] for scene in scenes for point in (*scene.points, *ringed(scene.points))}
 
 
 def _layers(scene: Scene, names: Sequence[str], drawn: Set[str]) -> list[altair.Chart]:
@@ -125,12 +126,9 @@ def _layers(scene: Scene, names: Sequence[str], drawn: Set[str]) -> list[altair.
         *text(states, "label", MUTED, 4, 11),
     ]
     size = 34.0 if len(scene.times) > 40 else 64.0
-    row = tips(_EVENT | _ROW if scene.told else _ROW)
-    for marked, area, stroke in ((scene.points, size, 1.8), (scene.rings, 4.5 * size, 2.4)):
-        marks = layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
-        found.append(marks.encode(**by_mark(drawn), tooltip=row))
-    for ringed, dx in ((False, 7), (True, 12)):
-        points = [p | {"label": _label(p, written, wide)} for p in scene.points if p["broken"] == ringed]
+    found += decided(scene.points, drawn, size, tooltip=tips(_EVENT | _ROW if scene.told else _ROW))
+    for broken, dx in ((False, 7), (True, 12)):
+        points = [p | {"label": _label(p, written, wide)} for p in scene.points if p["broken"] == broken]
         found += text(points, "label", INK, dx, -8, halo=True)
     return found
 

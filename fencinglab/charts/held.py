@@ -11,7 +11,6 @@ from typing import Any
 from fencinglab.charts.library import altair
 from fencinglab.charts.style import (
     ACCEPTED,
-    BROKEN,
     FINISHED,
     MARKS,
     MUTED,
@@ -20,13 +19,14 @@ from fencinglab.charts.style import (
     REFUSED,
     Chart,
     Row,
-    by_mark,
+    decided,
     framed,
     integer,
     labels,
     layer,
     levels,
     moment,
+    ringed,
     text,
     tips,
 )  # fmt: skip
@@ -65,12 +65,11 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
     title = title or finding(rows)
     first = rows.index(shown[0])
     points = [point_of(row, before, after) for row, (before, after) in zip(shown, held[first:], strict=False)]
-    rings = [point | {"mark": BROKEN} for point in points if point["broken"]]
     line = _line(points)
     ordered = {_placed(row) for row in shown}
     places = levels(point["token"] for point in (*points, *line))
     written, left_out = labels(places)
-    for point in (*points, *rings, *line):
+    for point in (*points, *line):
         point["token"] = written[point["token"]]
     steps = [point["step"] for point in points]
     place: dict[str, Any] = {
@@ -94,12 +93,9 @@ def tokens(rows: Sequence[Row], title: str | None = None) -> Chart | None:
     grants = [point for point in points if point["kind"] == "grant" and point["mark"] == ACCEPTED and point["holder"]]
     if 0 < len(grants) <= NAMED:
         layers += text(grants, "holder", MUTED, 7, -12, halo=True, **place)
-    drawn = by_mark({point["mark"] for point in (*points, *rings)})
+    words = {point["mark"] for point in (*points, *ringed(points))}
     size = 34.0 if len(points) > 3 * NAMED else 72.0
-    for marked, area, stroke in ((points, size, 1.8), (rings, 4.5 * size, 2.4)):
-        if marked:
-            marks = layer(marked).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False)
-            layers.append(marks.encode(**place, **drawn, tooltip=tips(_TOOLTIPS)))
+    layers += decided(points, words, size, **place, tooltip=tips(_TOOLTIPS))
     resource, times = inert(shown[0]["resource"], 80), [*filter(None, map(moment, shown))]
     part = "" if len(shown) == len(rows) else f", steps {steps[0]}–{steps[-1]}"
     span = f" · {times[0]} to {times[-1]}" if times else ""

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from fencinglab.charts.held import finding, point_of, tokens_held
-from fencinglab.charts.style import BROKEN, NONE_SEEN, Row, moment
+from fencinglab.charts.style import NONE_SEEN, Row, moment
 from fencinglab.history import NAMES, NOBODY
 from fencinglab.inert import inert
 from fencinglab.model.replay import Step
@@ -49,11 +49,6 @@ class Scene(NamedTuple):
     events: list[dict[str, Any]]  # what a worker did and what happened, also where nothing was decided
     resources: list[str]
     finding: str
-
-    @property
-    def rings(self) -> list[dict[str, Any]]:
-        """The decisions that broke a rule, once more."""
-        return [point | {"mark": BROKEN} for point in self.points if point["broken"]]
 
 
 def completed(row: Row, number: int) -> Row:
@@ -249,15 +244,11 @@ def _states(steps: Sequence[Step], workers: Mapping[str, str]) -> Iterator[dict[
     """Where a worker stood still, was gone, cut off, or another version."""
     for place, step in enumerate(steps, 1):
         if step.event.act in _SPANS:
-            word, ends = _SPANS[step.event.act]
-            later = (
-                n
-                for n, s in enumerate(steps, 1)
-                if n > place and s.event.worker == step.event.worker and s.event.act in ends
-            )
-            end = next(later, None)
+            (word, ends), worker = _SPANS[step.event.act], step.event.worker
+            later = ((n, s.event) for n, s in enumerate(steps[place:], place + 1))
+            end = next((n for n, event in later if event.worker == worker and event.act in ends), None)
             yield {
-                "lane": workers[step.event.worker], "state": word, "x": place, "x2": end or edges(len(steps))[1],
+                "lane": workers[worker], "state": word, "x": place, "x2": end or edges(len(steps))[1],
                 "from": clock(step.at), "to": clock(steps[end - 1].at) if end else "the end",
             }  # fmt: skip
 

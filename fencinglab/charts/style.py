@@ -113,6 +113,19 @@ def by_mark(words: Set[str], marks: Sequence[Mark] = MARKS, field: str = "mark")
     return {part: channel(kind, part) for part, kind in channels.items()}
 
 
+def ringed(points: Iterable[Row]) -> list[Row]:
+    """The mutations that broke a rule, once more: a ring around the mark of each."""
+    return [{**point, "mark": BROKEN} for point in points if point["broken"]]
+
+
+def decided(points: Sequence[Row], words: Set[str], size: float, **more: Any) -> list[altair.Chart]:
+    """The marks of the mutations and the rings around them; `words` are the marks that the legend lists."""
+    return [
+        layer(drawn).mark_point(size=area, strokeWidth=stroke, opacity=1, aria=False).encode(**by_mark(words), **more)
+        for drawn, area, stroke in ((points, size, 1.8), (ringed(points), 4.5 * size, 2.4)) if drawn
+    ]  # fmt: skip
+
+
 def tips(fields: Mapping[str, str]) -> list[altair.Tooltip]:
     """What is shown of a row where the pointer rests on it: {field: word}."""
     return [altair.Tooltip(field, type="nominal", title=words) for field, words in fields.items()]

@@ -43,7 +43,7 @@ FLOORS = (
             "simulate.terms", "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",
             "simulate.measure", "simulate",
         ),
-        ("drill.desk", "drill.process", "drill.scenarios", "drill.capture", "drill.run", "drill"),
+        ("drill.desk", "drill.process", "drill.plays", "drill.scenarios", "drill.capture", "drill.run", "drill"),
         ("audit.rules", "audit.audit", "audit.advice", "audit.evidence", "audit.gaps", "audit.timelines", "audit.whatif", "audit.proposal", "audit.fit", "audit"),
     ],
     [

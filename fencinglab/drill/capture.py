@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fencinglab.drill.desk import Line
-from fencinglab.dynamodb.requests import Requests, frozen
+from fencinglab.dynamodb.requests import Place, Requests, frozen
+from fencinglab.dynamodb.sending import read
 
 EXAMPLE_ACCOUNT = "123456789012"  # of AWS's own documentation: that of a local receiver means nothing
 _STORED = {"token": "storedToken", "holder": "storedOwner", "expires_at": "storedExpiresAt", "status": "storedStatus"}
@@ -20,7 +20,7 @@ _AFTER = {
 }  # fmt: skip
 
 Record = dict[str, Any]
-Touched = Mapping[tuple[str, str], str]  # table and key -> resource
+Touched = Mapping[Place, str]  # the resource of each item
 
 
 def stream(streams: Any, tables: Iterable[str], touched: Touched, aws: bool) -> list[Record] | None:
@@ -33,9 +33,9 @@ def stream(streams: Any, tables: Iterable[str], touched: Touched, aws: bool) -> 
             for listed in streams.list_streams(TableName=table)["Streams"]:
                 arn = listed["StreamArn"]
                 shards = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
-                read = [one for shard in shards for one in _records(streams, arn, shard["ShardId"])]
+                every = [one for shard in shards for one in _records(streams, arn, shard["ShardId"])]
                 shown = arn if aws else re.sub(r":\d*:table/", f":{EXAMPLE_ACCOUNT}:table/", arn)
-                found += [_shaped(one, shown) for one in read if (table, frozen(one["dynamodb"]["Keys"])) in touched]
+                found += [one for record in every if _place(one := _shaped(record, shown)) in touched]
     except (BotoCoreError, ClientError, KeyError):
         return None
     return found or None
@@ -68,17 +68,14 @@ def _shaped(record: Record, arn: str) -> Record:
 
 def unlike(client: Any, touched: Touched, records: Sequence[Record]) -> list[str]:
     """The resources whose item, read back, is not what the last record of the stream left."""
-    last: dict[tuple[str, str], str | None] = {}
-    for record in records:
-        table = record["eventSourceARN"].split("/")[1]
-        image = record["dynamodb"].get("NewImage")
-        last[table, frozen(record["dynamodb"]["Keys"])] = None if image is None else frozen(image)
-    wrong = []
-    for (table, key), resource in touched.items():
-        item = client.get_item(TableName=table, Key=json.loads(key), ConsistentRead=True).get("Item")
-        if (None if item is None else frozen(item)) != last.get((table, key)):
-            wrong.append(resource)
-    return sorted({*wrong})
+    images = {_place(record): record["dynamodb"].get("NewImage") for record in records}
+    last = {place: frozen(image) for place, image in images.items() if image is not None}
+    lying = zip(touched, read(client, [*touched]), strict=True)
+    return sorted({touched[place] for place, item in lying if item != last.get(place)})
+
+
+def _place(record: Record) -> Place:
+    return Place(record["eventSourceARN"].split("/")[1], frozen(record["dynamodb"]["Keys"]))
 
 
 def settled(read: Callable[[], list[Record] | None], wrong: Callable[[list[Record]], list[str]]) -> list[Record] | None:
@@ -94,8 +91,8 @@ def settled(read: Callable[[], list[Record] | None], wrong: Callable[[list[Recor
 def logged(lines: Sequence[Line], file: Requests, ordered: bool) -> list[dict[str, Any]]:
     """The workers' log as JSON objects; `ordered` where no stream says in which order the receiver decided.
 
-    Its fields have the names of the item's attributes, so that one mapping serves log and stream. An order is known
-    then only where every mutation raises a version.
+    Its fields have names that the audit knows, whatever the item calls its attributes. Where `ordered`, an order is
+    known only if every mutation raises a version.
     """
     return [_logged(line, file, ordered) for line in lines]
 

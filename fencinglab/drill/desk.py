@@ -6,12 +6,12 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb.hold import Hold, Told
-from fencinglab.dynamodb.requests import READ, Item, Requests, begin, counters, frozen, key_of, places
+from fencinglab.dynamodb.requests import READ, Item, Place, Requests, begin, counters, places
 from fencinglab.dynamodb.sending import changed
 
 APART = (0.0, 0.0005, 0.002)  # seconds by which workers that begin together may be apart: not, a little, a request
@@ -43,7 +43,7 @@ class Check(NamedTuple):
 
 
 class Stopped(Exception):
-    """A bound of the drill was reached: time or requests."""
+    """Why a scenario does not come to its end: a bound of the drill, or this machine or the file is not up to it."""
 
 
 class Notes:
@@ -52,8 +52,8 @@ class Notes:
     def __init__(self, most_requests: int, until: float) -> None:
         self.lines: list[Line] = []
         self.checks: list[Check] = []
-        self.judged: dict[tuple[str, str], str] = {}  # table and key -> resource, also of what a grant makes
-        self.beside: set[tuple[str, str]] = set()  # table and key of what else it touches, such as a token floor
+        self.judged: dict[Place, str] = {}  # the resource of each item, also of one that a grant makes
+        self.beside: set[Place] = set()  # what else it touches, such as a token floor
         self.most_requests, self.until, self.requests = most_requests, until, 0
         self._one = threading.Lock()
 
@@ -82,7 +82,8 @@ class Desk:
         self.scenario, self.connect, self.file, self.notes = scenario, connect, file, notes
         self.client = connect()
         self.lease, self.workers, self.rounds, self.run = lease, workers, rounds, run
-        self.given = {"floor": f"token-floor-{run}"}  # its own, also in a table that is there
+        # a floor of its own, also in a table that is there
+        self.given: dict[str, Any] = {"floor": f"token-floor-{run}", "lease": lease}
         self._items = 0
         self._random = random.Random(f"{seed}/{scenario}")
 
@@ -94,9 +95,9 @@ class Desk:
         granted = counters(self.file, known)
         for place, item in zip(places(self.file, known), begin(self.file, known), strict=True):
             if item is None and place not in granted:
-                self.notes.beside.add((place.table, place.key))
+                self.notes.beside.add(place)
                 continue
-            self.notes.judged[place.table, place.key] = resource
+            self.notes.judged[place] = resource
             if start and item is not None:
                 self.notes.count()
                 self.client.put_item(TableName=place.table, Item=json.loads(item))
@@ -104,7 +105,7 @@ class Desk:
 
     def player(self, name: str, resource: str, ahead: int = 0, client: Any = None, **given: Any) -> Player:
         """A worker on this item, whose clock runs some seconds ahead, with a client of its own where one is given."""
-        known = {"lease": self.lease, **self.given, **given}
+        known = self.given | given
         hold = Hold(client or self.client, name, resource, lambda: self.now() + ahead, self.file, **known)
         return Player(self, name, resource, hold)
 
@@ -181,17 +182,21 @@ class Player:
         """Acquire; whether it did."""
         return all(told.ok for told in self._noted(self.hold.take()))
 
-    def write(self, **given: Any) -> Told:
-        """The file's first write that is not final."""
-        return self.use(self.named("write") or self.named("finish"), **given)
+    def work(self) -> list[Told]:
+        """The file's first write that is not final; nothing where it has none."""
+        return [self.use(name) for name in [self.named("write")] if name]
 
-    def finish(self, **given: Any) -> Told:
+    def write(self) -> Told:
+        """The file's first write, final only where it has no other."""
+        return self.use(self.named("write") or self.named("finish"))
+
+    def finish(self) -> Told:
         """The file's first finish."""
-        return self.use(self.named("finish"), **given)
+        return self.use(self.named("finish"))
 
-    def use(self, name: str, **given: Any) -> Told:
+    def use(self, name: str) -> Told:
         """One operation with the reads before it; the last thing that it was told."""
-        return [*self._noted(self.hold.use(name, **given))][-1]
+        return [*self._noted(self.hold.use(name))][-1]
 
     def everything(self) -> list[Told]:
         """Every operation that only a holder may use, one after the other; those that sent a change."""
@@ -211,11 +216,6 @@ class Player:
     def named(self, kind: str) -> str:
         """The name of the file's first operation of this kind; empty where it has none."""
         return next(iter(self.desk.file.of_kind(kind)), "")
-
-    def status(self) -> str:
-        """The status that is stored now."""
-        item = self.hold.look() or {}
-        return next(iter(item.get(self.desk.file.map.get("status", ""), {}).values()), "")
 
     def _noted(self, tolds: Iterable[Told]) -> Iterator[Told]:
         for told in tolds:
@@ -246,11 +246,11 @@ def lines(desk: Desk, worker: str, told: Told) -> list[Line]:
     return [last]
 
 
-def remove_expired(client: Any, file: Requests, now: int, keys: Collection[str] | None = None) -> tuple[str, ...]:
-    """What a clean-up by time to live removes at this second: the keys of the items whose `ttl` has passed.
+def remove_expired(client: Any, file: Requests, now: int, places: Iterable[Place]) -> tuple[Place, ...]:
+    """Which of these items a clean-up by time to live removes at this second: those whose `ttl` has passed.
 
     An item without the attribute, `ttl` unless `map` names another, stays, as with DynamoDB's own; most mocks have no
-    clean-up of their own. With `keys` no other item is looked at.
+    clean-up of their own.
     """
     ttl = file.map.get("ttl", "ttl")
     passed = {
@@ -258,11 +258,10 @@ def remove_expired(client: Any, file: Requests, now: int, keys: Collection[str] 
         "ExpressionAttributeValues": {":now": {"N": str(now)}},
     }  # fmt: skip
     removed = []
-    for name in (table["TableName"] for table in file.tables):
-        for page in client.get_paginator("scan").paginate(TableName=name, ConsistentRead=True):
-            for item in page["Items"]:
-                key = frozen(key_of(file, name, item))
-                if ttl in item and int(item[ttl]["N"]) <= now and (keys is None or key in keys):
-                    client.delete_item(TableName=name, Key=json.loads(key), **passed)
-                    removed.append(key)
+    for place in places:
+        try:
+            client.delete_item(TableName=place.table, Key=json.loads(place.key), **passed)
+        except client.exceptions.ConditionalCheckFailedException:
+            continue
+        removed.append(place)
     return tuple(removed)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fencinglab.drill.desk import Desk, of_a_holder
+from fencinglab.drill.desk import Desk, Stopped, of_a_holder
 from fencinglab.dynamodb.hold import Hold, Told
 from fencinglab.dynamodb.requests import Requests
 from fencinglab.errors import InputError
@@ -24,7 +24,7 @@ class Child:
         context = multiprocessing.get_context("spawn")
         self._here, there = context.Pipe()
         self._process = context.Process(
-            target=_work, args=(there, desk.connect, desk.file, worker, resource, desk.lease), daemon=True
+            target=_work, args=(there, desk.connect, desk.file, worker, resource, desk.given), daemon=True
         )
 
     def __enter__(self) -> Child:
@@ -38,8 +38,7 @@ class Child:
 
     def acquired(self) -> bool:
         """Whether it acquired."""
-        told = self._heard()
-        return bool(told) and all(one.ok for one in told)
+        return all(one.ok for one in self._heard())
 
     def send(self, number: int) -> None:
         """Send it a signal."""
@@ -47,26 +46,33 @@ class Child:
 
     def rest(self) -> list[Told]:
         """What it was told of everything else that it sent."""
-        self._here.send("go on")
-        return self._heard()
+        return self._heard("go on")
 
     def code(self) -> int | None:
         """The exit code once it is gone; minus the signal that killed it."""
         self._process.join(PATIENCE)
         return self._process.exitcode
 
-    def _heard(self) -> list[Told]:
-        if not self._here.poll(PATIENCE):
-            return []
-        told: list[Told] | InputError = self._here.recv()
+    def _heard(self, word: str = "") -> list[Told]:
+        """What it tells, after that word; Stopped where it is gone or says nothing."""
+        try:
+            if word:
+                self._here.send(word)
+            if not self._here.poll(PATIENCE):
+                raise Stopped(f"{self.worker}'s process did not answer within {PATIENCE} s")
+            told: list[Told] | InputError = self._here.recv()
+        except (EOFError, ConnectionError):
+            raise Stopped(f"{self.worker}'s process ended by itself") from None
         if isinstance(told, InputError):
             raise told
         self.desk.noted(self.worker, told)
         return told
 
 
-def _work(there: Any, connect: Callable[[], Any], file: Requests, worker: str, resource: str, lease: int) -> None:
-    hold = Hold(connect(), worker, resource, lambda: int(time.time()), file, lease=lease)
+def _work(
+    there: Any, connect: Callable[[], Any], file: Requests, worker: str, resource: str, given: dict[str, Any]
+) -> None:
+    hold = Hold(connect(), worker, resource, lambda: int(time.time()), file, **given)
     try:
         there.send([*hold.take()])
         there.recv()

@@ -144,6 +144,7 @@ def _play(
     progress: Callable[[str], None],
 ) -> list[tuple[str, str]]:  # fmt: skip
     """Play some scenarios at a time, each in a thread of its own; those that did not come to their end, and why."""
+    from botocore.exceptions import BotoCoreError, ClientError
 
     def play(scenario: Scenario) -> str:
         desk = Desk(
@@ -152,7 +153,7 @@ def _play(
         )  # fmt: skip
         try:
             scenario.play(desk)
-        except (Stopped, InputError) as why:
+        except (Stopped, InputError, BotoCoreError, ClientError) as why:
             return str(why)
         return ""
 
@@ -224,5 +225,5 @@ def _key(table: dict[str, Any]) -> str:
 
 def _clear(main: Any, notes: Notes) -> None:
     """Remove the drill's own items."""
-    for table, key in (*notes.judged, *notes.beside):
-        main.delete_item(TableName=table, Key=json.loads(key))
+    for place in (*notes.judged, *notes.beside):
+        main.delete_item(TableName=place.table, Key=json.loads(place.key))

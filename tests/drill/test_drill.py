@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ from receivers import ministack
 
 from fencinglab.check import files
 from fencinglab.drill.desk import Player
+from fencinglab.drill.process import Child
 from fencinglab.drill.run import LEAST, MOCK, Plan, Receiver, choose, drill
 from fencinglab.drill.scenarios import SCENARIOS, listing
 from fencinglab.dynamodb import shelf
@@ -317,6 +319,50 @@ def test_a_reply_that_tells_nothing_ends_the_scenario():
 
     why = "mine.json: operation `complete` needs $acquire.nothing, which has no value here"
     assert dict(done.stopped) == {"crashed-worker": why, "stalled-process": why}
+
+
+def test_a_file_that_writes_nothing_before_its_finish_is_not_accused():
+    """Where the finish is all that a worker writes, nobody is expected to write before it, and everything comes true."""
+    raw = json.loads(files.example())
+    raw["program"].remove("save")
+    del raw["operations"]["save"]
+    few = ("delayed-response", "crashed-worker", "replacement-owner", "replay", "stalled-process")
+    done = drill(parse(json.dumps(raw), "mine.json"), MOCK, Plan(few))
+
+    assert [check for check in done.checks if not check.holds] == [] and done.stopped == ()
+
+
+def test_a_worker_that_reads_and_stops_is_not_accused():
+    """A worker that comes back, reads that the item is another's and sends nothing has had nothing accepted."""
+    done = drill(shelf.find("broken-check-then-write"), MOCK, Plan(("delayed-response",)))
+
+    assert [check for check in done.checks if not check.holds] == []
+
+
+def test_a_clean_up_that_the_file_does_not_know_is_left_out():
+    """Without the placeholder that says how long a finished item is kept, its removal cannot be waited for."""
+    given = {name: value for name, value in STATUS.given.items() if name != "retention"}
+    _, left_out = choose(STATUS._replace(given=given), [])
+
+    assert ("ttl-clean-up", "`given` of the file has no retention") in left_out
+
+
+def test_a_receiver_that_fails_ends_the_scenario(monkeypatch):
+    """An error of the receiver outside of a worker's requests is the reason that a scenario did not end, and no traceback."""
+    monkeypatch.setattr(Player, "take", lambda player: player.hold.client.describe_table(TableName="nothing"))
+    done = drill(STATUS, MOCK, Plan(("crashed-worker", "replay")))
+
+    assert {name for name, _ in done.stopped} == {"crashed-worker", "replay"}
+    assert all("ResourceNotFoundException" in why for _, why in done.stopped)
+
+
+def test_a_process_that_ends_by_itself_ends_the_scenario(monkeypatch):
+    """A worker's process that is gone, for whatever reason, is no refusal of the receiver's."""
+    send = Child.send
+    monkeypatch.setattr(Child, "send", lambda child, _: send(child, signal.SIGKILL))
+    done = drill(STATUS, MOCK, Plan(("stalled-process",)))
+
+    assert done.stopped == (("stalled-process", "A's process ended by itself"),)
 
 
 def test_a_file_that_finishes_nothing_is_drilled_as_far_as_it_goes():

@@ -13,7 +13,7 @@ from fencinglab.drill.desk import remove_expired
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.hold import Hold, ids
 from fencinglab.dynamodb.mock import Mock, client, lose_replies
-from fencinglab.dynamodb.requests import begin, places
+from fencinglab.dynamodb.requests import Place, begin, frozen, places
 from fencinglab.dynamodb.sending import tables
 from fencinglab.errors import InputError
 
@@ -43,6 +43,10 @@ def desk():
             made = Desk(receiver)
             assert made.worker("uploader").enqueue().ok
             yield made
+
+
+def lies(request):
+    return Place("request-status", frozen({"requestId": {"S": request}}))
 
 
 def told(one):
@@ -262,8 +266,9 @@ def test_clean_up_removes_only_what_is_completed(desk):
     a.acquire()
     RequestStatus(desk.receiver, "uploader", "req-open", lambda: 1000, file=FILE).enqueue()
     a.finish("SUCCEEDED", "h")
-    assert remove_expired(desk.receiver, FILE, 1000 + WEEK - 1) == ()
-    assert remove_expired(desk.receiver, FILE, 1000 + WEEK) == ('{"requestId":{"S":"req-1"}}',)
+    every = [lies(name) for name in ("req-1", "req-open", "token-floor")]
+    assert remove_expired(desk.receiver, FILE, 1000 + WEEK - 1, every) == ()
+    assert remove_expired(desk.receiver, FILE, 1000 + WEEK, every) == (lies("req-1"),)
     kept = {i["requestId"]["S"] for i in desk.receiver.scan(TableName="request-status")["Items"]}
     assert kept == {"req-open", "token-floor"}
 
@@ -271,9 +276,9 @@ def test_clean_up_removes_only_what_is_completed(desk):
 def test_a_failure_whose_alert_is_due_is_not_removed(desk):
     """A failed request stays as long as nobody raised its alert."""
     a = failed(desk)
-    assert remove_expired(desk.receiver, FILE, 10**10) == ()
+    assert remove_expired(desk.receiver, FILE, 10**10, [lies("req-1")]) == ()
     a.raise_alert("alert/req-1")
-    assert len(remove_expired(desk.receiver, FILE, 10**10)) == 1
+    assert remove_expired(desk.receiver, FILE, 10**10, [lies("req-1")]) == (lies("req-1"),)
 
 
 def test_the_articles_acquire_restarts_the_token():
@@ -290,7 +295,7 @@ def test_the_articles_acquire_restarts_the_token():
             assert new.acquire().token == 41
             assert new.finish("SUCCEEDED", "first").ok
             desk.now += WEEK
-            assert len(remove_expired(receiver, article, desk.now)) == 1
+            assert remove_expired(receiver, article, desk.now, [lies("req-1")])
             assert old.acquire().token == 1
             item = old.look()
             assert "apiStatus" not in item  # created by a lease, from nothing
@@ -309,7 +314,7 @@ def test_the_floor_keeps_the_token_rising(desk):
     first = a.acquire().token
     a.finish("SUCCEEDED", "h")
     desk.now += WEEK
-    assert len(remove_expired(desk.receiver, FILE, desk.now)) == 1
+    assert remove_expired(desk.receiver, FILE, desk.now, [lies("req-1")])
     assert told(b.acquire()) == ("rejected", "not_held", "failed")
     assert b.look() is None
     assert desk.worker("uploader").enqueue().ok
@@ -352,4 +357,5 @@ def test_clean_up_goes_by_the_attribute_that_the_file_names(desk):
     key = {"requestId": {"S": "req-3"}}
     desk.receiver.put_item(TableName="request-status", Item={**key, "removeAt": {"N": "5"}, "ttl": {"N": "99"}})
 
-    assert (remove_expired(desk.receiver, file, 4), len(remove_expired(desk.receiver, file, 5))) == ((), 1)
+    assert remove_expired(desk.receiver, file, 4, [lies("req-3")]) == ()
+    assert remove_expired(desk.receiver, file, 5, [lies("req-3")]) == (lies("req-3"),)

@@ -312,6 +312,7 @@ def test_nothing_to_draw():
     none = dict.fromkeys(charts.refused.REJECTIONS, 0)
 
     assert charts.tokens([]) is None
+    assert charts.lanes([]) is None
     assert charts.rejections([]) is None
     assert charts.rejections([{"at": "2026-03-02T09:00:00Z"} | none]) is None
 

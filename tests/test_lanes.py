@@ -256,11 +256,6 @@ def values(chart, mark):
     return [row for name in named for row in drawn["datasets"][name]]
 
 
-def test_nothing_to_draw():
-    """No rows give None, for which the caller has a sentence."""
-    assert charts.lanes([]) is None
-
-
 def test_tokens_are_printed_beside_their_marks():
     """Each grant and each write carries its token; a lease says its own."""
     labels = {(text["x"], text["label"]) for text in values(lanes(), "text")}

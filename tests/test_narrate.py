@@ -194,8 +194,10 @@ def test_any_timeline_can_be_told(timeline):
     """Whatever a timeline is about, it is told twice in the same words and files, and no line of a word of its own is lost."""
     of = [replay(timeline, FIXES[name]) for name in ("unfenced", "latest-id-terminal", "renew-or-abort")]
 
-    assert narrate.story(of) == narrate.story(of)
-    assert all(str(event) in narrate.story(of) for event in timeline.events)
+    told = narrate.story(of)
+
+    assert told == narrate.story(of)
+    assert all(str(event) in told for event in timeline.events)
     assert [*narrate.contents(of)] == [
         "trace.csv", "comparison.csv", "replay.json", *(f"history/{run.fix.name}.jsonl" for run in of)
     ]  # fmt: skip

@@ -66,8 +66,3 @@ def test_alike_runs_stand_together():
     assert [[run.fix.name for run in group] for group in groups] == [
         ["unfenced", "longer-lease"], ["fenced", "latest"], ["fenced-above"]
     ]  # fmt: skip
-
-
-def test_no_runs_are_no_groups():
-    """Of nothing there are no groups."""
-    assert alike([]) == []

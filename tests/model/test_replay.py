@@ -254,16 +254,6 @@ def test_the_audit_judges_the_history_as_the_replay_does(every, name):
         assert "ownership" not in found or "order" in found or "stale_write_accepted" in unsafe, because
 
 
-def test_the_unfenced_article_is_violated_and_the_fenced_one_holds():
-    """The same events are an unsafe history without fencing and a holding one with it."""
-    runs = [replay(ARTICLE, FIXES[name]) for name in ("unfenced", "fenced")]
-
-    assert [unsafe for unsafe, _ in judged(*runs)] == [{"token_went_back"}, set()]
-    with duckdb.connect() as con:
-        audit.judge(con, history.read(con, pandas.DataFrame(runs[1].rows, columns=list(history.NAMES))))
-        assert audit.assess(con).verdict == "holds"
-
-
 def test_a_row_says_what_was_attempted_and_what_was_held():
     """A refused write has its token, its reason, what the sender learned, what was held and the line that made it."""
     [row] = [row for row in replay(ARTICLE, FIXES["fenced"]).rows if row["decision"] == "rejected"]

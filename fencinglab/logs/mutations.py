@@ -141,6 +141,8 @@ def rows(
     coded = ids > 0 and _differ(con, table, "event_id")
     if order == "line":
         _refuse_backwards(con, table, spec)
+    if "lease" in spec.recognised:
+        _refuse_grant_ids(con, table, spec)
     field = spec.get("order_key")
     guessed = order == "key" and "order_key" in spec.recognised
     if contested := _contested(con, table, spec) if guessed else "":
@@ -244,6 +246,23 @@ def _refuse_backwards(con: duckdb.DuckDBPyConnection, table: str, spec: MappingS
                 "in the receiver's order; does it list the newest first? "
                 f"`tac {shlex.quote(name)}` turns lines round, `sort @timestamp asc` a query"
             )
+
+
+def _refuse_grant_ids(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> None:
+    """Raise an InputError where most leases of resources that have several issued one token: ids of a grant do so."""
+    found = con.execute(f"""select count(*), count(*) filter (tokens = 1), min(lease) filter (tokens = 1) from (
+            select lease, count(distinct token) as tokens from {table}
+            where fault is null and lease <> resource and hash(resource) in (
+                select hash(resource) from {table} where fault is null and token is not null and lease <> resource
+                group by all having count(distinct lease) > 1)
+            group by lease having tokens > 0)""").fetchall()
+    [(leases, of_one, lease)] = found
+    if 2 * of_one > leases:
+        field = spec.get("lease")
+        raise InputError(
+            f"`{field}`: {of_one:,} of {leases:,} leases, such as {lease[:60]}, issued one token only; is it the id of a "
+            f"grant: --map lease=none; or do tokens compare only within one `{field}`: --map lease={field}"
+        )
 
 
 def _name_overlaps(con: duckdb.DuckDBPyConnection, table: str) -> None:

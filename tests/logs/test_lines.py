@@ -668,6 +668,22 @@ def test_a_grant_that_is_logged_with_the_leases_own_key_counts_for_what_it_prote
     assert log.column("current_token") == [None, 5, 5, None, 1, None]
 
 
+def test_a_lease_that_each_grant_has_of_its_own_is_asked_about(read):
+    """An id of the grant, as etcd's, would hide every takeover or mix scopes: whether it is one is the user's to say."""
+    granted = [line(event="acquired", lease=f"l{token}", token=token) for token in (1, 2, 3)]
+    again = [line(lease=f"l{token}", token=token + 7) for token in (1, 2)]
+
+    with pytest.raises(
+        InputError, match="^`lease`: 3 of 3 leases, such as l1, .*--map lease=none; .*--map lease=lease$"
+    ):
+        read("\n".join(granted), order="lines")
+    assert read("\n".join(granted), order="lines", fields={"lease": "lease"}).column("lease") == ["l1", "l2", "l3"]
+    assert read("\n".join(granted), order="lines", fields={"lease": "none"}).column("current_token") == [None, 1, 2]
+    assert read("\n".join(granted + again), order="lines").column("lease") == ["l1", "l2", "l3", "l1", "l2"]
+    apart = [line(event="acquired", resource=f"r{token}", lease=f"l{token}", token=token) for token in (1, 2, 3)]
+    assert read("\n".join(apart), order="lines").column("lease") == ["l1", "l2", "l3"]
+
+
 def test_a_released_lease_is_known_by_the_order_not_by_who_says_so(read):
     """A stale worker that releases calls itself the holder; earlier lines know better."""
     texts = [line(event="acquired", token=2, worker="w2"), line(event="released", token=1)]

@@ -260,8 +260,8 @@ def _refuse_grant_ids(con: duckdb.DuckDBPyConnection, table: str, spec: MappingS
     if 2 * of_one > leases:
         field = spec.get("lease")
         raise InputError(
-            f"`{field}`: {of_one:,} of {leases:,} leases, such as {lease[:60]}, issued one token only; is it the id of a "
-            f"grant: --map lease=none; or do tokens compare only within one `{field}`: --map lease={field}"
+            f"`{field}`: {of_one:,} of {leases:,} leases, such as {lease[:60]}, issued one token only; is it the id of "
+            f"a grant: --map lease=none; or do tokens compare only within one `{field}`: --map lease={field}"
         )
 
 

@@ -33,7 +33,7 @@ _ONCE = ("alert", "schedule", "retry", "effect")  # what others act upon each ti
 
 
 class Harm(NamedTuple):
-    """One kind of harm in a run, and the lines of the timeline in which it happened."""
+    """One kind of harm in a run, and the lines of the timeline in which it happened, from the top down."""
 
     name: str
     lines: tuple[int, ...]
@@ -55,7 +55,7 @@ def harms(run: Run) -> tuple[Harm, ...]:
     for resource in run.timeline.resources:
         _of_one(run, resource, found)
     found["bytes"] = [stored.line for stored in run.stored if stored.final]
-    return tuple(Harm(name, tuple(lines)) for name, lines in found.items() if lines)
+    return tuple(Harm(name, tuple(sorted({*lines}))) for name, lines in found.items() if lines)
 
 
 def unsafe(run: Run) -> tuple[Harm, ...]:
@@ -131,7 +131,7 @@ def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
                 found[name].append(line)
             _remember(decision, accepted, line, life)
     if not run.flying:
-        found["final"] += sorted({life.lines[kind] for kind in life.tried if life.last[kind] < life.tried[kind]})
+        found["final"] += [life.lines[kind] for kind in life.tried if life.last[kind] < life.tried[kind]]
 
 
 def _of_write(decision: Decision, accepted: bool, life: _Life) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from timelines import replayed
+from timelines import HEADER, replayed
 
 from fencinglab.model import shelf
 from fencinglab.model.fix import FIXES
@@ -59,6 +59,20 @@ def test_harm_is_found_where_it_is_done(events, fix, expected):
 def test_every_harm_is_in_a_case():
     """Together the cases show every kind of harm."""
     assert {name for *_, expected in CASES.values() for name in expected} == {*HARMS}
+
+
+def test_a_line_is_told_once_and_from_the_top_down():
+    """Harm on two resources is told by line, in the order of the lines, and a grant over both once."""
+    header = HEADER.replace("report", "one, two\nleases: both")
+    events = (
+        "B's clock runs 90 s ahead; A acquires; B acquires; B writes new to one; B writes new to two; "
+        "A writes old to two; A writes old to one"
+    )
+    run = replayed(events, "unfenced", header)
+
+    assert {harm.name: harm.lines for harm in harms(run)} == {
+        "order": (13, 14), "ownership": (13, 14), "final": (13, 14), "overlap": (10,)
+    }  # fmt: skip
 
 
 def test_a_token_that_starts_again_hides_nothing():

@@ -51,11 +51,11 @@ class Harm(NamedTuple):
 
 def harms(run: Run) -> tuple[Harm, ...]:
     """Every harm of the run, the worst first."""
-    found: dict[str, list[int]] = {name: [] for name in HARMS}
+    found = [("bytes", stored.line) for stored in run.stored if stored.final]
     for resource in run.timeline.resources:
-        _of_one(run, resource, found)
-    found["bytes"] = [stored.line for stored in run.stored if stored.final]
-    return tuple(Harm(name, tuple(sorted({*lines}))) for name, lines in found.items() if lines)
+        found += _of_one(run, resource)
+    lines = {name: sorted({line for what, line in found if what == name}) for name in HARMS}
+    return tuple(Harm(name, tuple(where)) for name, where in lines.items() if where)
 
 
 def unsafe(run: Run) -> tuple[Harm, ...]:
@@ -106,8 +106,8 @@ class _Life:
         self.unheard = set[tuple[int, str, str]]()  # grant, kind and value of what was accepted and not answered
 
 
-def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
-    """Add the harms on one resource. A deletion ends its life and begins another."""
+def _of_one(run: Run, resource: str) -> Iterator[tuple[str, int]]:
+    """The harms on one resource by name, each with its line. A deletion ends its life and begins another."""
     life, running = _Life(), dict[str, tuple[str, datetime]]()  # who holds each lease, until when
     for line, decision in ((step.event.line, d) for step in run.steps for d in step.decisions):
         row, kind = decision.row, _kind(decision)
@@ -119,19 +119,18 @@ def _of_one(run: Run, resource: str, found: dict[str, list[int]]) -> None:
         if accepted and kind in ASKED:
             others = (until for holder, until in running.values() if holder != row["writer"])
             if kind == "grant" and any(until > row["at"] for until in others):
-                found["overlap"].append(line)
+                yield "overlap", line
             running |= {row["lease"]: (row["writer"], row["after_expires_at"] or row["at"])}
         if accepted and kind in (*_ONCE, "finish") and decision.value:
             given = kind, "" if kind == "finish" else decision.value
             life.given[given] += 1
             if life.given[given] > 1:
-                found["terminal" if kind == "finish" else "twice"].append(line)
+                yield "terminal" if kind == "finish" else "twice", line
         if kind in MUTATIONS:
-            for name in _of_write(decision, accepted, life):
-                found[name].append(line)
+            yield from ((name, line) for name in _of_write(decision, accepted, life))
             _remember(decision, accepted, line, life)
     if not run.flying:
-        found["final"] += [life.lines[kind] for kind in life.tried if life.last[kind] < life.tried[kind]]
+        yield from (("final", life.lines[kind]) for kind in life.tried if life.last[kind] < life.tried[kind])
 
 
 def _of_write(decision: Decision, accepted: bool, life: _Life) -> Iterator[str]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fencinglab.compare.cells import percent
+import numpy as np
+
+from fencinglab.compare.cells import mean, percent
 from fencinglab.model.fix import FIXES, Fix
+from fencinglab.simulate.laws import beyond
 from fencinglab.simulate.measure import INVARIANTS
 from fencinglab.simulate.workload import SECOND, Workload
 
@@ -26,32 +29,19 @@ RULE = (
 
 def margin(workload: Workload) -> dict[str, Any]:
     """The safe margin in seconds and its parts: lease - skew - drift - longest time in flight."""
-    flight = _longest(workload) / SECOND
+    flight = int(beyond(workload.message, np.array([LONGEST]))[0]) / SECOND
     lease, skew = workload.lease / SECOND, workload.skew / SECOND
     drift = lease * DRIFT
     value = lease - skew - drift - flight
     stands = (
         f"{value:.2f} s after its grant or last renewal" if value > 0 else "at no time: nothing is left of the lease"
     )
-    beyond = workload.pause.survival(max(value, 0.0) * SECOND)
+    outlast = workload.pause.survival(max(value, 0.0) * SECOND)
     return {
-        "lease": lease, "skew": skew, "drift": drift, "flight": flight, "value": value, "beyond": beyond,
+        "lease": lease, "skew": skew, "drift": drift, "flight": flight, "value": value, "beyond": outlast,
         "says": f"A worker that sends without a fence may do so until {stands}. It is no proof: between its look "
-        f"at the clock and the write it may stand still, and {_share(beyond)} of all pauses outlast the whole margin.",
+        f"at the clock and the write it may stand still, and {_share(outlast)} of all pauses outlast the whole margin.",
     }  # fmt: skip
-
-
-def _longest(workload: Workload) -> float:
-    law = workload.message
-    if law.name == "observed":
-        return float(law.seen[-1])
-    low, high = 0.0, 1.0
-    while law.survival(high) > LONGEST:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if law.survival(middle) > LONGEST else (low, middle)
-    return high
 
 
 def measures(fix: Fix) -> int:
@@ -81,10 +71,7 @@ def recommendation(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     equal = [row for row in rest if _within(row, cheapest)]
     chosen = min(equal, key=lambda row: measures(FIXES[row["fix"]]))
     lost = chosen["means"]["lost"]
-    because = (
-        f"It breaks nothing, and a job loses {lost['value']:.3g} s ({lost['low']:.3g} to {lost['high']:.3g}, "
-        f"{lost['jobs']:,} jobs) of dead and wasted time."
-    )
+    because = f"It breaks nothing, and of {lost['jobs']:,} jobs each loses {mean(lost)} s of dead and wasted time."
     others = [row["fix"] for row in equal if row is not chosen]
     if others:
         because += f" {', '.join(others)}: no difference beyond chance, and no fewer measures."

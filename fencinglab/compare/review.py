@@ -114,7 +114,7 @@ def headline(rows: Sequence[Mapping[str, Any]], advice: Mapping[str, Any]) -> st
         f"{share['seen']:,} of {share['jobs']:,} jobs accept a stale write" if broken else "nothing was seen to break"
     )
     if advice["fix"] is None:
-        return f"None of these {len(rows)} fixes holds every invariant; under {first['fix']} {harm}."
+        return f"No fix of these holds every invariant. Under {first['fix']} {harm}."
     if advice["fix"] == first["fix"]:
         return f"By the stated rule: {advice['fix']}."
     return f"By the stated rule: {advice['fix']}. Under {first['fix']} {harm}."

@@ -14,7 +14,7 @@ from fencinglab.inert import inert
 
 
 def searched(file: Requests, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """{name, says, safety: {invariant: {status, length}}, states, stopped} of `check` without further hazards."""
+    """{name, safety: {invariant: {status, length}}, states, stopped, searched} of `check` without further hazards."""
     answer = check(file, most=MOST_STATES, progress=progress).answer
     return {
         "name": inert(file.name, 60),

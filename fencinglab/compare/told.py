@@ -58,11 +58,12 @@ def _whatif(review: Mapping[str, Any]) -> list[str]:
     if log is None:
         return []
     says = wrapped("", f"On the log, each guard over its own order. The audit says: {log['headline']}")
-    why = "; ".join(f"{count:,}: {why}" for why, count in log["untold"].items())
-    return [*says, *_table(refusals(review)), *_good(log, review["guards"]), *wrapped("  not told of yours ", why, 15)]
+    untold = "; ".join(f"{count:,}: {why}" for why, count in log["untold"].items())
+    rows = [*_table(refusals(review)), *_otherwise(log, review["guards"])]
+    return [*says, *rows, *wrapped("  not told of yours ", untold, 15)]
 
 
-def _good(log: Mapping[str, Any], guards: Iterable[str]) -> Iterator[str]:
+def _otherwise(log: Mapping[str, Any], guards: Iterable[str]) -> Iterator[str]:
     """The first rows that a guard would have decided otherwise, for each guard."""
     for guard in guards:
         for row in log["rows"][guard][:2]:

@@ -69,6 +69,16 @@ def test_the_rule_needs_every_part(found):
     assert "10 % of the jobs stay unfinished." in advise.uncovered(unfinished[2])
 
 
+def test_the_first_line_says_what_is_taken(found):
+    """The headline has what the rule takes, and the harm of the first fix where that is another; one fix alone may fail."""
+    unfenced, _, latest, _ = found["fixes"]
+    harm = f"Under unfenced {unfenced['shares']['ownership']['seen']:,} of 4,000 jobs accept a stale write."
+
+    assert review.headline([unfenced, latest], {"fix": "latest-id"}) == f"By the stated rule: latest-id. {harm}"
+    assert review.headline([latest], {"fix": "latest-id"}) == "By the stated rule: latest-id."
+    assert review.headline([unfenced], {"fix": None}) == f"No fix of these holds every invariant. {harm}"
+
+
 def test_the_log_says_what_a_guard_would_have_changed(found):
     """The log's one stale write is refused by each fence, with its row, its writer and its line."""
     what = {one["guard"]: (one["refuses_stale"], one["stale"], one["refuses_good"]) for one in found["log"]["whatif"]}
@@ -223,6 +233,8 @@ def test_a_proposal_that_breaks_says_how_soon():
     assert re.fullmatch(
         r"broken-unconditional\.json breaks order, ownership, [^;]*, at the soonest after \d+ steps[^.]*\.", says
     )
+    stopped = own | {"safety": {}, "stopped": "after 9 states"}
+    assert team.says(stopped, None) == "broken-unconditional.json was not searched to the end (after 9 states)."
 
 
 def test_the_card_is_filled_from_the_requests():

@@ -147,10 +147,12 @@ class Desk:
         time.sleep(seconds)
 
     def noted(self, worker: str, told: Iterable[Told]) -> None:
-        """Write down what a worker was told."""
+        """Write down what a worker was told; Stopped where that does not say what became of an operation."""
         for one in told:
             self.notes.count()
             self.notes.write(lines(self, worker, one))
+            if one.outcome == "unknown":
+                raise Stopped(f"what became of `{one.name}` is unknown: {one.reason}")
 
     def expect(self, says: str, holds: bool) -> None:
         """Write down whether an expectation came true."""

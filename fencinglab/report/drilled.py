@@ -36,13 +36,16 @@ class Judged(NamedTuple):
 
 @contextmanager
 def judged(drilled: Drilled, out: Path | None = None, fail_on: str = "") -> Iterator[Judged]:
-    """The drill and its audit; with `out` the files stay there. Its tables are gone when the block ends."""
+    """The drill and its audit, whose tables are gone when the block ends; with `out` the files stay there.
+
+    InputError where the receiver decided nothing.
+    """
     with tempfile.TemporaryDirectory(prefix="fencinglab-drill-") as scratch:
         folder = out or Path(scratch)
-        left = contents(drilled)
-        if not left:
+        if all(line["decision"] == "unknown" for line in drilled.log):
             why = next((f"; {name} did not end: {why}" for name, why in drilled.stopped), "")
-            raise InputError(f"{drilled.file.name}: nobody sent a change, so there is no history to audit{why}")
+            raise InputError(f"{drilled.file.name}: no change was decided, so there is no history to audit{why}")
+        left = contents(drilled)
         output.place(left, folder)
         options = options_of(drilled) | ({"fail_on": fail_on} if fail_on else {})
         logs = [str(folder / name) for name in left]
@@ -60,7 +63,7 @@ def contents(drilled: Drilled) -> dict[str, str]:
         return "".join(json.dumps(one, separators=(",", ":"), ensure_ascii=False) + "\n" for one in objects)
 
     made = {STREAM: text(drilled.stream)} if drilled.stream else {}
-    return made | ({LOG: text(drilled.log)} if drilled.log else {})
+    return made | {LOG: text(drilled.log)}
 
 
 def options_of(drilled: Drilled) -> dict[str, str]:

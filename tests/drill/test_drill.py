@@ -347,6 +347,17 @@ def test_a_clean_up_that_the_file_does_not_know_is_left_out():
     assert ("ttl-clean-up", "`given` of the file has no retention") in left_out
 
 
+def test_what_is_unknown_ends_the_scenario():
+    """A request that the receiver cannot carry out was neither accepted nor refused: that is said, and judged is nothing."""
+    raw = json.loads(files.example())
+    raw["start"]["fencingToken"] = {"S": "40"}
+    done = drill(parse(json.dumps(raw), "mine.json"), MOCK, Plan(("crashed-worker",)))
+
+    sentence = "no change was decided, .*; crashed-worker did not end: what became of `acquire` is unknown: Validation"
+    with pytest.raises(InputError, match=f"^mine.json: {sentence}"), audited(done):
+        pass
+
+
 def test_a_receiver_that_fails_ends_the_scenario(monkeypatch):
     """An error of the receiver outside of a worker's requests is the reason that a scenario did not end, and no traceback."""
     monkeypatch.setattr(Player, "take", lambda player: player.hold.client.describe_table(TableName="nothing"))

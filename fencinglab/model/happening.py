@@ -82,8 +82,8 @@ def delete(world: World, event: Event) -> str:
     world.record(name, lease, before, 0, kind="ttl_delete", protected=None)
     if not shared:
         return f"{name} is gone with its marks"
-    kept = world.fix.floor
-    return f"{name} is gone with its marks; {'its counter is kept elsewhere' if kept else 'its tokens start again'}"
+    counter = "its counter is kept elsewhere" if world.fix.floor else "its tokens start again"
+    return f"{name} is gone with its marks; {counter}"
 
 
 def restore(world: World, event: Event) -> str:

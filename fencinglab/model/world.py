@@ -83,7 +83,7 @@ class Stored(NamedTuple):
     final: bool  # whether a finished resource pointed to other bytes under this key
 
 
-_NONE = Decision({}, 0, 0)
+_NONE = Decision({}, 0, 0)  # what stands before the first grant
 
 
 class World:

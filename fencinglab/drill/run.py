@@ -20,7 +20,7 @@ from fencinglab.drill.desk import Check, Desk, Notes, Stopped
 from fencinglab.drill.scenarios import SCENARIOS, Scenario, not_played
 from fencinglab.dynamodb.mock import Mock, client
 from fencinglab.dynamodb.requests import Requests, renamed
-from fencinglab.dynamodb.sending import tables
+from fencinglab.dynamodb.sending import answering, tables
 from fencinglab.errors import InputError, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def drill(
         run = uuid4().hex[:6]
         if plan.table:
             file = _named(file, plan.table, receiver, main)
+            stack.enter_context(answering(main, file))
             stack.callback(_clear, main, notes)
         else:
             file = renamed(file, lambda name: f"{name}-drill-{run}")

@@ -155,21 +155,36 @@ def members(value: Any) -> Sequence[Any]:
 
 @contextmanager
 def tables(client: Any, file: Requests, streams: bool = True) -> Iterator[None]:
-    """The file's tables made at the receiver and removed at the end; one that is there is an error.
+    """The file's tables made at the receiver and removed at the end; one that is there is an InputError.
 
     Without streams moto does not copy all that ever happened with every transaction that fails.
     """
     made = []
+    with answering(client, file):
+        try:
+            for table in file.tables:
+                _create(client, table, file.name, streams)
+                made.append(table["TableName"])
+            for name in made:
+                client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+            yield
+        finally:
+            for name in made:
+                client.delete_table(TableName=name)
+
+
+@contextmanager
+def answering(client: Any, file: Requests) -> Iterator[None]:
+    """A block in which a receiver that fails, other than by refusing a worker's request, is an InputError."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
     try:
-        for table in file.tables:
-            _create(client, table, file.name, streams)
-            made.append(table["TableName"])
-        for name in made:
-            client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
         yield
-    finally:
-        for name in made:
-            client.delete_table(TableName=name)
+    except (BotoCoreError, ClientError) as error:
+        names = ", ".join(table["TableName"] for table in file.tables)
+        raise InputError(
+            f"{file.name}: {client.meta.endpoint_url} failed ({error}); what was made in {names} may be left there"
+        ) from None
 
 
 def refused(file: Requests) -> None:

@@ -209,6 +209,18 @@ def test_a_receiver_that_cannot_be_used_is_said():
         pass
 
 
+def test_a_receiver_that_fails_in_between_is_said():
+    """What fails beside a worker's request, such as the removal of a table, is a sentence that names what may be left."""
+    with Mock() as mock:
+        made = mock.client()
+        lose_replies(made, lambda operation: operation == "DeleteTable")
+        with (
+            pytest.raises(InputError, match=r"^request-status.json: .* failed .*; what was made in request-status may"),
+            tables(made, STATUS),
+        ):
+            pass
+
+
 def test_places_are_the_start_and_what_else_is_touched():
     """The protected resource comes first, then what lies beside it or is touched only when items are created."""
     assert places(STATUS, {"resource": "r"}) == (

@@ -15,6 +15,13 @@ FEW = f"Where fewer than {RARE} jobs make a mean, their number stands in place o
 Table = list[dict[str, str]]  # a row each, by the heads of its columns
 
 
+def aligned(rows: Table) -> list[str]:
+    """The lines of a table on the screen, its heads first: the first column begins, all others end, in one place."""
+    cells = [[*rows[0]], *([*row.values()] for row in rows)]
+    first, *wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join([f"{one:<{first}}", *map(str.rjust, more, wide)]).rstrip() for one, *more in cells]
+
+
 def percent(share: float, digits: int = 3) -> str:
     """A share in percent, with so many digits that count; what is very small as a power of ten."""
     value = share * 100
@@ -46,14 +53,9 @@ def mark(status: str, length: int | None) -> str:
     return f"{MARKS[status]} {length}" if status == "violated" else MARKS[status]
 
 
-def invariant(row: Mapping[str, Any], name: str) -> str:
-    """The mark of an invariant in a row of a review."""
-    return mark(**row["safety"][name])
-
-
 def invariants(row: Mapping[str, Any]) -> dict[str, str]:
     """The mark of each invariant in a row of a review."""
-    return {name: invariant(row, name) for name in INVARIANTS}
+    return {name: mark(**row["safety"][name]) for name in INVARIANTS}
 
 
 def seconds(value: float | None) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import fencinglab
 from fencinglab import charts
-from fencinglab.compare.cells import mark
+from fencinglab.compare.cells import aligned, mark
 from fencinglab.explore.invariants import INVARIANTS
 from fencinglab.explore.matrix import Cell
 from fencinglab.inert import wrapped
@@ -15,7 +15,6 @@ from fencinglab.model import incident
 from fencinglab.output import document, table
 
 SCHEMA = "fencinglab.matrix/1"
-COLUMNS = ("fix", "invariant", "status", "length", "states")
 INCIDENT_COLUMNS = ("incident", "title", "fix", "result", "judged", "because")
 _RESULTS = {"prevents": "●", "puts off": "◐", "does not prevent": "✕", "idle": "–"}
 
@@ -23,24 +22,16 @@ _RESULTS = {"prevents": "●", "puts off": "◐", "does not prevent": "✕", "id
 def screen(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.Row]) -> str:
     """What `fencinglab compare --matrix` prints. `searched` says within which bounds the cells were computed."""
     shown = [name for name in INVARIANTS if any(c.invariant == name and c.status != "not_applicable" for c in cells)]
-    wide, widths = max(len(cell.fix) for cell in cells), {name: max(len(name), 4) for name in shown}
     lines = wrapped("", f"Fixes and invariants; {searched}.")
-    lines += wrapped("", "● holds in every order of events · a number: the steps of the shortest run that breaks it")
-    lines += ["", f"{'':<{wide}}  " + "  ".join(f"{name:>{widths[name]}}" for name in shown) + f"  {'states':>9}"]
-    lines.append(f"{'':<{wide}}  " + "  ".join(f"{INVARIANTS[name].group:>{widths[name]}}" for name in shown))
-    for fix, row in _by_fix(cells).items():
-        told = "  ".join(f"{mark(row[name].status, row[name].length):>{widths[name]}}" for name in shown)
-        lines.append(f"{fix:<{wide}}  {told}  {row[shown[0]].states:>9,}")
-    lines += ["", *_incidents(incidents)]
+    lines += wrapped("", "● holds in every order of events · ✕ the steps of the shortest run that breaks it")
+    rows = [{"": ""} | {name: INVARIANTS[name].group for name in shown} | {"states": ""}]
+    for fix in dict.fromkeys(cell.fix for cell in cells):
+        own = {cell.invariant: cell for cell in cells if cell.fix == fix}
+        marks = {name: mark(own[name].status, own[name].length) for name in shown}
+        rows.append({"": fix} | marks | {"states": f"{own[shown[0]].states:,}"})
+    lines += ["", *aligned(rows), "", *_incidents(incidents)]
     lines += ["", *wrapped("", "`fencinglab check --fix NAME` shows the shortest runs under one of them.")]
     return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _by_fix(cells: Iterable[Cell]) -> dict[str, dict[str, Cell]]:
-    rows: dict[str, dict[str, Cell]] = {}
-    for cell in cells:
-        rows.setdefault(cell.fix, {})[cell.invariant] = cell
-    return rows
 
 
 def _incidents(rows: Sequence[incident.Row]) -> Iterator[str]:
@@ -63,13 +54,9 @@ def contents(cells: Sequence[Cell], searched: str, incidents: Sequence[incident.
     made = [cell._asdict() for cell in cells]
     tried = [{name: getattr(row, name) for name in INCIDENT_COLUMNS} for row in incidents]
     whole = {
-        "schema": SCHEMA,
-        "version": fencinglab.__version__,
-        "searched": searched,
-        "cells": made,
-        "incidents": tried,
-    }
-    files: dict[str, Any] = {"matrix.csv": table(COLUMNS, made), "matrix.json": document(whole)}
+        "schema": SCHEMA, "version": fencinglab.__version__, "searched": searched, "cells": made, "incidents": tried,
+    }  # fmt: skip
+    files: dict[str, Any] = {"matrix.csv": table(Cell._fields, made), "matrix.json": document(whole)}
     if drawn := charts.matrix(made, searched):
         files |= charts.files(drawn, "matrix")
     return files | {"incidents.csv": table(INCIDENT_COLUMNS, tried)}

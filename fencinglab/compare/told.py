@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fencinglab.audit.fit import ENOUGH
 from fencinglab.compare import page
-from fencinglab.compare.cells import BEATEN, FEW, costs, harms, invariants, leases, refusals
+from fencinglab.compare.cells import BEATEN, FEW, aligned, costs, harms, invariants, leases, refusals
 from fencinglab.inert import inert, wrapped
 from fencinglab.output import document, table
 
@@ -22,16 +22,6 @@ def screen(review: Mapping[str, Any]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def _table(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    cells = [[*rows[0]], *([*row.values()] for row in rows)]
-    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for first, *others in cells:
-        numbers = [f"{cell:>{w}}" for cell, w in zip(others, wide[1:], strict=True)]
-        lines.append("  ".join([f"{first:<{wide[0]}}", *numbers]).rstrip())
-    return lines
-
-
 def _harm(review: Mapping[str, Any]) -> list[str]:
     says = wrapped(
         "",
@@ -40,7 +30,7 @@ def _harm(review: Mapping[str, Any]) -> list[str]:
     )
     own = review["team"] or {"says": "", "searched": ""}
     lines = [*wrapped("Your requests: ", own["says"], 15), *wrapped("     searched: ", own["searched"], 15)]
-    return [*says, *_table(harms(review)), *lines]
+    return [*says, *aligned(harms(review)), *lines]
 
 
 def _cost(review: Mapping[str, Any]) -> list[str]:
@@ -50,7 +40,7 @@ def _cost(review: Mapping[str, Any]) -> list[str]:
         "reassigned, and needlessly; dead and wasted time together, and how much more or less than under "
         f"{review['fixes'][0]['fix']}, job by job.",
     )
-    return [*says, *_table(costs(review))]
+    return [*says, *aligned(costs(review))]
 
 
 def _whatif(review: Mapping[str, Any]) -> list[str]:
@@ -59,7 +49,7 @@ def _whatif(review: Mapping[str, Any]) -> list[str]:
         return []
     says = wrapped("", f"On the log, each guard over its own order. The audit says: {log['headline']}")
     untold = "; ".join(f"{count:,}: {why}" for why, count in log["untold"].items())
-    rows = [*_table(refusals(review)), *_otherwise(log, review["guards"])]
+    rows = [*aligned(refusals(review)), *_otherwise(log, review["guards"])]
     return [*says, *rows, *wrapped("  not told of yours ", untold, 15)]
 
 
@@ -88,7 +78,7 @@ def _sweep(review: Mapping[str, Any]) -> list[str]:
     last = review["sweep"][-1]
     says = f"Other lease lengths under {last['fix']}, with three renewals each, over {last['jobs']:,} jobs; beaten: "
     says += f"{BEATEN}. {FEW}"
-    return [*wrapped("", says), *_table(leases(review))]
+    return [*wrapped("", says), *aligned(leases(review))]
 
 
 def _basis(review: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from pages import acting
 from fencinglab import cli
 from fencinglab.audit import fit
 from fencinglab.compare import adoption, advise, review, team, told
-from fencinglab.compare.cells import interval, leases, mean, percent
+from fencinglab.compare.cells import aligned, interval, leases, mean, percent
 from fencinglab.compare.page import html
 from fencinglab.dynamodb import shelf as requests
 from fencinglab.errors import UsageError
@@ -167,6 +167,11 @@ def test_an_interval_has_its_value():
     assert [mean({"value": 0.5, "low": 0, "high": 1, "seen": seen}) for seen in (0, 1, 9)] == [
         "0.50 (0 jobs)", "0.50 (1 job)", "0.50 (9 jobs)",
     ]  # fmt: skip
+
+
+def test_the_columns_of_a_table_end_in_one_place():
+    """The first column is written from the left, the others to the right, under heads of any width."""
+    assert aligned([{"": "a", "x": "long"}, {"": "abc", "x": "1"}]) == ["        x", "a    long", "abc     1"]
 
 
 def test_the_screen_is_no_wider_than_a_screen(found):

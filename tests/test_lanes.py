@@ -307,6 +307,15 @@ def test_multiples_share_lanes_marks_and_width():
     assert [panel["encoding"]["x"]["axis"]["labels"] for panel in panels] == [False, True]
 
 
+def test_harm_that_no_single_mark_did_is_in_the_title():
+    """A fix under which the newest writer's result is thrown away is told as harm, as its replay says, without a ring."""
+    runs = [replay(shelf.find("late-but-not-stale"), FIXES[fix]) for fix in ("latest", "holder")]
+    drawn = charts.multiples(runs).to_dict()
+
+    assert drawn["title"]["text"] == ["late-but-not-stale: harm under holder; none under latest"]
+    assert drawn["vconcat"][1]["title"]["text"] == ["holder: what stands in the end is not the newest writer's"]
+
+
 def test_multiples_show_times_where_they_differ():
     """Where the same event comes at another time under another fix, each panel has its own times."""
     runs = [replay(shelf.find("report-generation"), FIXES[fix]) for fix in ("longer-lease", "unfenced")]

@@ -34,6 +34,7 @@ from fencinglab.charts.style import (
     whole,
 )  # fmt: skip
 from fencinglab.inert import inert
+from fencinglab.model.harm import unsafe
 from fencinglab.model.judged import judged
 from fencinglab.model.replay import Run, Step
 
@@ -70,7 +71,7 @@ def lanes(rows: Sequence[Row], steps: Sequence[Step] = ()) -> Chart | None:
 
 def multiples(runs: Sequence[Run]) -> altair.VConcatChart:
     """The lanes of one timeline under each fix, below each other on one scale, in the order given."""
-    scenes = {run.fix.name: scene_of(judged(run), run.told) for run in runs}
+    scenes = {run.fix.name: _scene(run) for run in runs}
     names, drawn = _names(scenes.values()), _drawn(scenes.values())
     panels, told = [], []
     last, clocks = [*scenes.values()][-1], {tuple(scene.times) for scene in scenes.values()}
@@ -80,13 +81,21 @@ def multiples(runs: Sequence[Run]) -> altair.VConcatChart:
         layers, place = _layers(scene, names, drawn), _place(scene, names, scene is last or len(clocks) > 1)
         panels.append(Chart(layer=layers, width=WIDTH, height=LOW * len(names), title=says).encode(**place))
         told.append(f"Under {fix}: {_told(scene, names)}")
-    harmed = [fix for fix, scene in scenes.items() if ringed(scene.points)]
+    harmed = [run.fix.name for run in runs if unsafe(run)]
     unharmed = [fix for fix in scenes if fix not in harmed]
     parts = [f"{word} under {', '.join(fixes)}" for word, fixes in (("harm", harmed), ("none", unharmed)) if fixes]
     title = f"{runs[0].timeline.name}: {'; '.join(parts) if harmed else 'no harm under any of these fixes'}"
     return altair.VConcatChart(
         vconcat=panels, title=heading(title, [_KEY]), spacing=16, **whole(" ".join([inert(title, 170) + ".", *told]))
     )
+
+
+def _scene(run: Run) -> Scene:
+    """The scene of a run; harm that no single mark did, such as a result thrown away, is its finding."""
+    scene, harm = scene_of(judged(run), run.told), unsafe(run)
+    if not harm or ringed(scene.points):
+        return scene
+    return scene._replace(finding=harm[0].says.capitalize())
 
 
 def _names(scenes: Iterable[Scene]) -> list[str]:

@@ -19,11 +19,12 @@ class Gaps(NamedTuple):
     unanswered: int  # writes with an older token whose decision is not known
     doubted: int  # grants of a newer token whose decision is not known
     decided: int  # mutations whose decision is known
+    unjudged: int  # changes of other than protected attributes, see unjudged
 
 
 def find_gaps(con: duckdb.DuckDBPyConnection, audit: Audit) -> Gaps:
     """The gaps of the tables `history` and `verdicts`."""
-    return Gaps(renewal_counters(con, audit), granted_elsewhere(con, audit), *unanswered(con))
+    return Gaps(renewal_counters(con, audit), granted_elsewhere(con, audit), *unanswered(con), unjudged(con))
 
 
 def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
@@ -58,6 +59,15 @@ def unanswered(con: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
         from history join verdicts on verdicts.row_id = history.rowid
         left join left_open on left_open.resource = history.resource""").fetchall()
     return int(writes), int(grants), int(known)
+
+
+def unjudged(con: duckdb.DuckDBPyConnection) -> int:
+    """How many accepted changes of an item that had been granted presented no token and changed nothing protected."""
+    [(count,)] = con.execute("""select count(*) from history
+        where decision = 'accepted' and not protected and fenced is distinct from true
+            and kind not in ('grant', 'delete', 'ttl_delete', 'poll', 'effect')
+            and (before_token > 0 or before_holder <> '')""").fetchall()
+    return int(count)
 
 
 def granted_elsewhere(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:

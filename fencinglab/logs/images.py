@@ -143,8 +143,9 @@ class Item:
         }
         if self.seen.bare:  # a double keeps 17 digits
             faults["regexp_full_match(sequence, '[0-9]{17}0+')"] = "the sequence number was rounded (by JavaScript?)"
-        if self.seen.key in self.names and self.seen.key not in self.scalars:
-            begins = ", ".join(f"{image}.{identifier(self.seen.key)}" for image in ("now", "old"))
+        of_key = next((name for name in self.seen.of_key if name in self.names and name not in self.scalars), None)
+        if of_key:
+            begins = ", ".join(f"{image}.{identifier(of_key)}" for image in ("now", "old"))
             odd = f"starts_with(coalesce({begins}), '{{') = {not self.seen.typed}"
             faults[odd] = "its values are not written as those of the others"
         return "case " + " ".join(f"when {test} then {unwrap.text(why)}" for test, why in faults.items()) + " end"

@@ -61,6 +61,7 @@ class Log(NamedTuple):
     notes: tuple[str, ...]
     quotes: tuple[str, ...]  # notes that quote the log: a redacted report has none of them
     identities: tuple[str, ...]  # fields of tokens that hold identities, no numbers
+    others: tuple[str, ...]  # attributes of a stream's items that nothing is mapped to
     matched: int  # log lines that were joined to a stream record
     paths: tuple[File, ...]  # `files` and the copies that were read in their stead
 
@@ -76,6 +77,7 @@ class _Part(NamedTuple):
     copies: tuple[File, ...] = ()  # of files that could only be read from a copy
     quotes: tuple[str, ...] = ()
     identities: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 def read(
@@ -162,6 +164,7 @@ def read(
         notes=tuple(notes),
         quotes=tuple(quote for part in parts.values() for quote in part.quotes),
         identities=tuple(name for part in parts.values() for name in part.identities),
+        others=tuple(name for part in parts.values() for name in part.others),
         matched=matched,
         paths=(*taken.files, *(copy for part in parts.values() for copy in part.copies)),
     )
@@ -249,9 +252,16 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
         )
     [(records,)] = con.execute("select count(*) from stream").fetchall()
     never = streams.NEVER.union(*(streams.NEVER_IN[view] for view in shown.views if len(shown.views) == 1))
+    known = {
+        *shown.of_key,
+        *mapping.rising,
+        *mapping.protect,
+        *(n for key in mapping.fields for n in mapping.names(key)),
+    }
     return _Part(
-        "stream", records, tuple(aside), never, tuple(notes), 0, mapping, tuple(copies), identities=tuple(identities)
-    )
+        "stream", records, tuple(aside), never, tuple(notes), 0, mapping, tuple(copies), identities=tuple(identities),
+        others=tuple(name for name in shown.attributes if name not in known and not name.startswith("aws:")),
+    )  # fmt: skip
 
 
 def _set_aside_records(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[SetAside]:

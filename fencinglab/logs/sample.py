@@ -20,7 +20,7 @@ class Look(NamedTuple):
     """What a sample of a stream shows before it is read."""
 
     attributes: dict[str, frozenset[str]]  # of the images and keys: the type tags seen, in order of appearance
-    key: str | None  # an attribute of the key, which every image has
+    of_key: tuple[str, ...]  # the attributes of the key, which every image has
     keys: tuple[str, ...]  # how the text of a key with one text attribute begins
     views: frozenset[str]  # NEW_AND_OLD_IMAGES, NEW_IMAGE, OLD_IMAGE, KEYS_ONLY
     lowered: bool  # names were lower-cased (Athena, Glue)
@@ -50,7 +50,7 @@ def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Seque
     if not found(entries) and lines:
         found([unwrap.mend(con, few(lines), work)])
     names = {k for (k,) in con.execute("select distinct unnest(json_keys(d)) from look").fetchall()}
-    seen = Look({}, None, (), frozenset(), "Keys" not in names and "keys" in names, True)
+    seen = Look({}, (), (), frozenset(), "Keys" not in names and "keys" in names, True)
     new, old, keys, view, sequence = (
         f"(d->'$.{seen.spelled(n)}')" for n in ("NewImage", "OldImage", "Keys", "StreamViewType", "SequenceNumber")
     )
@@ -67,10 +67,10 @@ def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Seque
         when {new} is not null then 'NEW_IMAGE' else 'KEYS_ONLY' end) from look""").fetchall()
     begins = con.execute(f"""select distinct regexp_extract({keys}::varchar, '^\\{{"[^"]*":\\{{"[Ss]":"') as b from look
         where len(json_keys({keys})) = 1 order by b limit 4""").fetchall()
-    [(bare, key)] = con.execute(f"""select coalesce(bool_or(json_type({sequence}) <> 'VARCHAR'), false),
-        min(json_keys({keys})[1]) from look""").fetchall()
+    [(bare, of_key)] = con.execute(f"""select coalesce(bool_or(json_type({sequence}) <> 'VARCHAR'), false),
+        list_sort(list_distinct(flatten(list(json_keys({keys}))))) from look""").fetchall()
     return seen._replace(
-        key=key,
+        of_key=tuple(of_key or ()),
         keys=tuple(b for (b,) in begins if b),
         attributes={name: frozenset(tags) for name, tags, _, _ in attributes if name},  # none in SQL is without a name
         views=frozenset(v for (v,) in views),

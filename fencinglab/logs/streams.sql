@@ -96,6 +96,7 @@ select
         -- a mark that rises where nobody holds was raised by the grant of a lease in another item: it only protects more
         (before_token is distinct from after_token
             and not coalesce(mapped.holder and before_holder = '' and after_holder = '' and after_token > before_token, false))
+        or before_written_token is distinct from after_written_token  -- whoever stores its token does the holder's work
         or before_holder is distinct from after_holder
         or before_expires_at is distinct from after_expires_at or before_status is distinct from after_status
         or before_value is distinct from after_value or next_poll_changed or other_protected_changed

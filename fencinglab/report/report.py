@@ -149,7 +149,8 @@ def headline(audit: Audit, suspects: list[dict[str, Any]], log: read.Log, gaps: 
         more = f", and {len(others)} more {'rule' if len(others) == 1 else 'rules'} broken" if others else ""
         return f"Violated: {worst.rule.title}, {_times(worst.broken)}{more}."
     if audit.verdict == "holds":
-        return _holds(audit, [r.rule.name for r in audit.results if r.rule.core and r.rule.name in skipped.split(",")])
+        skipped_core = [r.rule.name for r in audit.results if r.rule.core and r.rule.name in skipped.split(",")]
+        return _holds(audit, skipped_core) + _unjudged(gaps)
     why = undecided.why(audit, log, gaps)
     if suspects and suspects[0]["holders"] > 1:
         count = len(suspects)
@@ -171,6 +172,13 @@ def _holds(audit: Audit, skipped: list[str]) -> str:
     return (
         f"Holds: none of {audit.exercised:,} writes after a grant came from a worker that had lost its lease.{untested}"
     )
+
+
+def _unjudged(gaps: Gaps) -> str:
+    if not gaps.unjudged:
+        return ""
+    changes = "change" if gaps.unjudged == 1 else "changes"
+    return f" Not judged: {gaps.unjudged:,} {changes} without a token, of attributes that are not mapped (--protect)."
 
 
 def first(audit: Audit, found: dict[str, list[dict[str, Any]]]) -> str | None:

@@ -63,6 +63,13 @@ def notes(audit: Audit, gaps: Gaps, log: read.Log, statuses: Sequence[str]) -> I
             f"in {count:,} {'resource' if count == 1 else 'resources'} the token rose under one holder before its "
             "lease ran out: it counts renewals, so it is a version (--map version=…) and orders no owners"
         )
+    if count := gaps.unjudged:
+        others = ", ".join(f"`{name}`" for name in log.others[:8]) + (", …" if len(log.others) > 8 else "")
+        changes = "change" if count == 1 else "changes"
+        yield (
+            f"{count:,} {changes} without a token touched no mapped attribute; name by --protect those that only the "
+            f"holder may change, of {others}"
+        )
     if count := gaps.granted_elsewhere:
         takes = (
             "resource takes tokens that no grant in it" if count == 1 else "resources take tokens that no grant in them"

@@ -222,6 +222,8 @@ SAYS: dict[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, Row]] 
     # what only the holder may change
     "nothing of the lease's business": (
         STORED, STORED | {"crmSyncedAt": 5}, {"kind": "write", "protected": False}),
+    "whoever stores its token is": (
+        STORED, STORED | {"crmSyncedAt": 5, "writtenToken": 6}, {"kind": "write", "protected": True, "token": 6}),
     "a result is": (STORED, STORED | {"resultHash": "x"}, {"protected": True, "before_value": None}),
 }  # fmt: skip
 

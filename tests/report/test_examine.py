@@ -72,6 +72,7 @@ NO_TOKEN = STREAM | {
 }
 NO_STATUS = {"terminal_twice", "terminal_left", "ttl_removed_live", "work_after_terminal", "rejected_done"}
 HOLDS = "Holds: none of {} writes after a grant came from a worker that had lost its lease."
+NOT_JUDGED = " Not judged: {} changes without a token, of attributes that are not mapped (--protect)."
 NO_PROOF = "No proof either way: the stream does not say which token a write carried. {} changed hands and were written afterwards: look at these first."
 
 PINNED: dict[str, tuple[int, str, dict[str, set[str]]]] = {
@@ -91,7 +92,7 @@ PINNED: dict[str, tuple[int, str, dict[str, set[str]]]] = {
     }),
     "NEW_IMAGE": (0, HOLDS.format(27), STREAM | {"not_visible": REFUSALS | {"chain_broken"}}),
     "images are not typed": (0, HOLDS.format(27), STREAM | {"unknown": {"alert_twice", "tokens_as_text"}}),
-    "an item that others touch": (0, HOLDS.format(18), STREAM | {"idle": {"scopes_mixed", "token_restarted", "ttl_removed_live"}}),
+    "an item that others touch": (0, HOLDS.format(18) + NOT_JUDGED.format(15), STREAM | {"idle": {"scopes_mixed", "token_restarted", "ttl_removed_live"}}),
     "a leader election without statuses": (0, HOLDS.format(29), {
         "not_visible": REFUSALS - {"rejected_done"}, "not_applicable": NO_STATUS | {"state_went_back"},
         "idle": {"scopes_mixed"}, "unknown": {"alert_twice"},
@@ -310,6 +311,27 @@ def test_what_would_show_a_gap_is_said_for_the_kind_of_log(tmp_path):
     assert "only a stream" in lines["whether records are missing"]
     assert stream["whether records are missing"] == advice.TO_RECORD["before_image"].stream
     assert "in the worker" in stream["refused writes and why"]
+
+
+@pytest.mark.parametrize(("protect", "verdict"), [([], "holds"), (["--protect", "text"], "violated")])
+def test_what_was_not_judged_is_counted_and_named(tmp_path, protect, verdict):
+    """Changes of attributes that nothing is mapped to are no proof: the headline counts them, a note says what to declare."""
+    jobs = worlds.Table("documents", "documentId", 1)
+    a, b = (worlds.Worker(jobs, name) for name in "ab")
+    worlds.enqueue(jobs, "doc")
+    a.acquire("doc")
+    jobs.now += 90
+    b.acquire("doc")
+    b.write("doc", status="DRAFT")
+    jobs.put(jobs.items["doc"] | {"text": "of a, late", "aws:rep:updateregion": "eu-west-1"})
+    b.write("doc", status="DONE")
+    report = report_of(tmp_path, {"log": worlds.stream(jobs.records)}, ["--terminal", "DONE", *protect])
+    notes = [note for note in report["notes"] if "touched no mapped attribute" in note]
+
+    assert report["verdict"] == verdict
+    assert ("Not judged: 1 change without a token" in report["headline"]) == (verdict == "holds")
+    assert len(notes) == (verdict == "holds")
+    assert all("--protect" in note and note.endswith("of `createdAt`, `updatedAt`, `text`") for note in notes)
 
 
 def test_leases_in_another_item_are_named(tmp_path):

@@ -31,11 +31,11 @@ class RequestStatus(Hold):
 
     def __init__(
         self, client: Any, worker: str, resource: str, clock: Callable[[], int], *,
-        file: Requests | None = None, operations: Iterator[str] | None = None, tries: int = 2, **given: Any,
+        file: Requests | None = None, operations: Iterator[str] | None = None, **given: Any,
     ) -> None:  # fmt: skip
         """As a Hold; without `file` by the request-status file that comes with the package."""
         file = file or shelf.find("request-status")
-        super().__init__(client, worker, resource, clock, file, operations=operations, tries=tries, **given)
+        super().__init__(client, worker, resource, clock, file, operations=operations, **given)
 
     def enqueue(self) -> Told:
         """Create the request under a token floor of its own: its tokens begin above all that were issued before."""

@@ -17,6 +17,8 @@ from fencinglab.dynamodb.requests import Item, Place, Request, Requests, places,
 from fencinglab.dynamodb.sending import Answer, members, read, send, why
 from fencinglab.errors import InputError
 
+TRIES = 2  # how often a message is sent whose fate is unknown
+
 
 class Sent(NamedTuple):
     """One message of an operation; a repetition is another one."""
@@ -60,13 +62,10 @@ class Hold:
 
     def __init__(
         self, client: Any, worker: str, resource: str, clock: Callable[[], int], file: Requests, *,
-        operations: Iterator[str] | None = None, tries: int = 2, **given: Any,
+        operations: Iterator[str] | None = None, **given: Any,
     ) -> None:  # fmt: skip
-        """`clock` gives seconds, `operations` the ids to use, `tries` how often a lost message is sent.
-
-        `given` replaces what the file gives, such as `lease=30`.
-        """
-        self.file, self.client, self.worker, self.clock, self.tries = file, client, worker, clock, tries
+        """`clock` gives seconds, `operations` the ids; `given` replaces what the file gives, such as `lease=30`."""
+        self.file, self.client, self.worker, self.clock = file, client, worker, clock
         self.known: dict[str, Any] = {"worker": worker, "resource": resource, **given}
         self.token: int | None = None  # of the latest grant, also when it is void by now
         self._ids = operations or ids(worker)
@@ -107,12 +106,19 @@ class Hold:
                 yield told
             if told.name != earlier or not told.ok:
                 return
+        reads, ready = self.read_before(name)
+        yield from reads
+        if ready:
+            yield self.do(name, **given)
+
+    def read_before(self, name: str) -> tuple[list[Told], bool]:
+        """The reads that stand before an operation, sent, and whether they show what they expect, so that it may be."""
+        reads = list[Told]()
         for read_first in self.file.reads_before(name):
-            told = self.do(read_first)
-            yield told
+            reads.append(told := self.do(read_first))
             if not told.ok or not requests.expected(self.file, read_first, told.item, self._bindings(told.operation)):
-                return
-        yield self.do(name, **given)
+                return reads, False
+        return reads, True
 
     def _unheard(self, name: str) -> list[str]:
         """The operations of the program whose replies this one names and that told this worker nothing yet."""
@@ -129,7 +135,7 @@ class Hold:
     def do(self, name: str, **given: Any) -> Told:
         """Send one operation, again under its id while its fate is unknown, and read back in between."""
         operation, sent = next(self._ids), list[Sent]()
-        for _ in range(self.tries):
+        for _ in range(TRIES):
             bindings = {**self._bindings(operation), **given}
             request = requests.bind(self.file, name, bindings)
             answer = send(self.client, self.file, request, bindings)

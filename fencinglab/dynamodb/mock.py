@@ -120,7 +120,7 @@ class Mock:
         return made
 
     @contextmanager
-    def served(self, port: int = 0) -> Iterator[str]:
+    def served(self) -> Iterator[str]:
         """The URL under which the mock answers on the loopback interface, from many threads, until the block ends."""
         mock = self
 
@@ -140,7 +140,7 @@ class Mock:
             def log_message(self, *_: object) -> None:
                 pass
 
-        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:

@@ -20,6 +20,7 @@ from fencinglab.errors import InputError, nearest
 from fencinglab.history import KINDS
 
 _LONGEST_LEASE = 10**9  # seconds
+_VALUED = ("Key", "Item", "ExpressionAttributeValues")
 _EXPRESSIONS = ("UpdateExpression", "ConditionExpression", "ProjectionExpression")
 NO_ACQUIRE = (
     "no operation is of the kind grant, by which a worker acquires; add it, or let `check --rest request-status` "
@@ -129,7 +130,7 @@ def _operation(operation: str, one: dict[str, Any], tables: tuple[dict[str, Any]
     expects = _object(one.get("expects", {}), name, f"{where}: `expects`")
     if (kind == READ or expects) and action != "get-item":
         raise InputError(f"{name}: {where}: only get-item reads and has something that it `expects`")
-    request = _attribute_values(_object(one[action], name, where), action)
+    request = _attribute_values(_object(one[action], name, where))
     made = Operation(operation, kind, action, request, {n: typed(v) for n, v in expects.items()})
     if fault := _shape("".join(part.capitalize() for part in action.split("-")), request):
         raise InputError(f"{name}: {where}: {fault}")
@@ -205,25 +206,18 @@ def _check_placeholders(file: Requests) -> None:
 # --------------------------------------------------------------------------- shapes
 
 
-def _attribute_values(request: Mapping[str, Any], action: str) -> dict[str, Any]:
-    """The request with all its attribute values typed."""
-    made = dict(request)
-    if action == "transact-write-items":
-        entries = made.get("TransactItems")
-        if isinstance(entries, list):
-            made["TransactItems"] = [
-                {
-                    kind: _attribute_values(inner, kind) if isinstance(inner, dict) else inner
-                    for kind, inner in e.items()
-                }
-                for e in entries
-                if isinstance(e, dict)
-            ]
-        return made
-    for part in ("Key", "Item", "ExpressionAttributeValues"):
-        if isinstance(made.get(part), dict):
-            made[part] = {name: typed(value) for name, value in made[part].items()}
-    return made
+def _attribute_values(request: Any) -> Any:
+    """The input of a request with all its attribute values typed; what has another shape is left for `_shape`."""
+    if isinstance(request, list):
+        return [_attribute_values(one) for one in request]
+    if not isinstance(request, dict):
+        return request
+    return {
+        part: {name: typed(one) for name, one in value.items()}
+        if part in _VALUED and isinstance(value, dict)
+        else _attribute_values(value)
+        for part, value in request.items()
+    }
 
 
 def _shape(method: str, given: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from fencinglab.dynamodb.hold import Hold, Told
 from fencinglab.dynamodb.mock import Mock
-from fencinglab.dynamodb.requests import Requests, begin, expected, places
+from fencinglab.dynamodb.requests import Requests, begin, places
 from fencinglab.dynamodb.sending import tables
 from fencinglab.errors import InputError
 
@@ -66,13 +66,13 @@ def takeover(client: Any, file: Requests, pause: str, resource: str = "req-8f23"
     taking = a.take()
     grant = next(one for one in taking if file.operations[one.name].kind == "grant")
     told(a, grant, grant.name)
-    going = _going(a, file, taking, write)
-    if pause == PAUSES[1]:
-        next(going)
+    ready = _ready(a, taking, write) if pause == PAUSES[1] else None
     now[0] += 61
     told(b, [*b.take()][-1], grant.name)
     told(b, b.sent(write), write)
-    stale = told(a, [*going][-1], write)
+    if ready is None:
+        ready = _ready(a, taking, write)
+    stale = told(a, a.do(write) if ready else None, write)
     told(b, b.sent(finish), finish)
     second = told(a, a.sent(finish), finish)
     value = next((name for name in "AB" if f"{name}'s result" in str((b.look() or {}).get(file.map["value"]))), "")
@@ -101,14 +101,8 @@ def side_by_side(files: Iterable[Requests]) -> list[dict[str, str]]:
     ]  # fmt: skip
 
 
-def _going(worker: Hold, file: Requests, taking: Iterator[Told], write: str) -> Iterator[Told | None]:
-    """What the worker does after its grant: all the reads, then nothing for a moment, then its write."""
+def _ready(worker: Hold, taking: Iterator[Told], write: str) -> bool:
+    """Let a worker read all that it reads between its grant and its write; whether that lets it write."""
     for _ in taking:
         pass
-    for name in file.reads_before(write):
-        read = worker.do(name)
-        if not expected(file, name, read.item, read.bindings):
-            yield None
-            return
-    yield None
-    yield worker.do(write)
+    return worker.read_before(write)[1]

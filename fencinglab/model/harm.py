@@ -92,7 +92,7 @@ def _never_came_back(run: Run) -> Iterator[str]:
     for worker in {event.worker for event in run.timeline.events if event.act == "restart"}:
         gone.pop(worker, None)
     for worker, line in gone.items():
-        yield f"{worker} crashed in line {line} and never came back, and only one that comes back makes a stale write"
+        yield f"{worker} crashed in line {line} and never came back, and nothing of it arrived after a newer grant"
 
 
 class _Life:

@@ -88,7 +88,7 @@ def test_a_token_that_starts_again_hides_nothing():
         ("paused-before-acquiring", "A paused in line 8 before it had acquired, so it held no token to grow old"),
         (
             "killed-for-good",
-            "A crashed in line 10 and never came back, and only one that comes back makes a stale write",
+            "A crashed in line 10 and never came back, and nothing of it arrived after a newer grant",
         ),
         ("second-write", "nobody took over"),
         ("report-generation", ""),

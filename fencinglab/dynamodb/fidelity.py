@@ -29,23 +29,22 @@ def mend() -> None:
 
 
 def kept(value: dict[str, Any]) -> dict[str, Any]:
-    """The attribute value as DynamoDB keeps it, {"N": "42.5"} for {"N": "042.50"}; ValueError as for `number`."""
+    """The attribute value as DynamoDB keeps it: of a number no zeros that say nothing, {"N": "42"} for "042.0".
+
+    ValueError for a text that is no number, for more than 38 digits, and beyond the magnitudes that DynamoDB stores.
+    """
     [*names] = value
     if names == ["N"] and isinstance(value["N"], str):
-        return {"N": number(value["N"])}
+        return {"N": _number(value["N"])}
     if names == ["NS"] and isinstance(value["NS"], list):
-        return {"NS": [number(str(one)) for one in value["NS"]]}
+        return {"NS": [_number(str(one)) for one in value["NS"]]}
     return value
 
 
-def number(text: str) -> str:
-    """The number without a sign or zeros that say nothing.
-
-    ValueError for a text that is none, for more than 38 digits, and beyond the magnitudes that DynamoDB stores.
-    """
+def _number(text: str) -> str:
     made = Decimal(text).normalize(_EXACT) if _NUMBER.fullmatch(text) else None
     if made is None or len(made.as_tuple().digits) > 38 or not -130 <= made.adjusted() <= 125:
-        raise ValueError(f"{text} is no number of at most 38 digits, between 1E-130 and 9.9E+125")
+        raise ValueError(f'{{"N": "{text[:60]}"}} is no number of at most 38 digits, between 1E-130 and 9.9E+125')
     return f"{made:f}" if made else "0"
 
 

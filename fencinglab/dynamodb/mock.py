@@ -67,6 +67,7 @@ class Mock:
         from moto.dynamodb.models import dynamodb_backends
 
         dynamodb_backends.pop(self._account, None)
+        self._transactions.clear()
         if not self.atomic:
             sys.setswitchinterval(self._turn)
 
@@ -79,8 +80,8 @@ class Mock:
         if service is None:
             return _fault(400, "UnknownOperationException", "neither DynamoDB nor DynamoDB Streams")
         try:
-            asked = json.loads(body, object_hook=kept)
-        except ValueError as error:
+            asked = dict(json.loads(body, object_hook=kept))
+        except (TypeError, ValueError) as error:
             return _fault(400, "ValidationException", str(error))
         url = f"https://{service}.{REGION}.amazonaws.com/"
         request = AWSPreparedRequest("POST", url, given, json.dumps(asked).encode(), False)

@@ -7,12 +7,12 @@ AWS CLI checks it. `refused` asks a mock of its own about the rest, such as rese
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from fencinglab.dynamodb import expression
-from fencinglab.dynamodb.fidelity import number
+from fencinglab.dynamodb.fidelity import kept
 from fencinglab.dynamodb.mock import session
 from fencinglab.dynamodb.placeholders import BOUND, names_in, typed
 from fencinglab.dynamodb.requests import ACTIONS, COLUMNS, FILE, READ, Claims, Item, Operation, Requests, Use, entries
@@ -221,35 +221,28 @@ def _attribute_values(request: Any) -> Any:
 
 
 def _shape(method: str, given: Mapping[str, Any]) -> str:
-    """What botocore, as the AWS CLI does, finds wrong with the names and types of a request; empty where nothing."""
+    """What is wrong with the names, types and numbers of a request, as the AWS CLI and DynamoDB find it; or nothing."""
     from botocore.validate import ParamValidator
 
     stood_in = _stood_in(given)
     shapes = session().get_service_model("dynamodb")
     report = ParamValidator().validate(stood_in, shapes.operation_model(method).input_shape)
-    return report.generate_report().splitlines()[0] if report.has_errors() else next(_no_numbers(stood_in), "")
+    if report.has_errors():
+        return str(report.generate_report()).splitlines()[0]
+    try:
+        json.loads(json.dumps(stood_in), object_hook=kept)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
-def _no_numbers(value: Any) -> Iterator[str]:
-    """What is wrong with each text that stands as a number, `{"N": text}`, and holds no placeholder."""
+def _stood_in(value: Any, number: bool = False) -> Any:
+    """The request with something of its type in place of each value that is known only in a run."""
     if isinstance(value, dict):
-        for name, inner in value.items():
-            if name == "N" and isinstance(inner, str) and "$" not in inner:
-                try:
-                    number(inner)
-                except ValueError:
-                    yield f'{{"N": "{inner[:60]}"}} is no number of at most 38 digits'
-            yield from _no_numbers(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _no_numbers(inner)
-
-
-def _stood_in(value: Any) -> Any:
-    """The request with a text where the type of a value is known only in a run."""
-    if isinstance(value, dict):
-        return {"S": "?"} if {*value} == {"?"} else {name: _stood_in(inner) for name, inner in value.items()}
-    return [_stood_in(inner) for inner in value] if isinstance(value, list) else value
+        return {"S": "?"} if {*value} == {"?"} else {n: _stood_in(v, n in ("N", "NS")) for n, v in value.items()}
+    if isinstance(value, list):
+        return [_stood_in(inner, number) for inner in value]
+    return "0" if number and isinstance(value, str) and "$" in value else value
 
 
 def _key_attributes(

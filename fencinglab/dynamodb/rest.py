@@ -101,15 +101,8 @@ def _program(own: Mapping[str, Raw], rest: Raw, name: str, of: str) -> list[str]
     """The program of the rest, with the operations of the file in their places."""
     uses = [Use(use.removesuffix("?"), use.endswith("?")) for use in rest["program"]]
     for operation in (one for one in own if one not in rest["operations"]):
-        kind = kind_of(own[operation])
-        place = next(
-            (
-                n
-                for n, u in enumerate(uses)
-                if u.operation not in own and kind_of(rest["operations"][u.operation]) == kind
-            ),
-            None,
-        )
+        kind, free = kind_of(own[operation]), [n for n, use in enumerate(uses) if use.operation not in own]
+        place = next((n for n in free if kind_of(rest["operations"][uses[n].operation]) == kind), None)
         if place is None:
             raise InputError(
                 f"{name}: operation `{operation}` is of the kind {kind}, of which the program of {of} has none to "

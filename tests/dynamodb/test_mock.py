@@ -135,7 +135,8 @@ def test_what_moto_cannot_do_is_a_server_error():
             {"X-Amz-Target": "DynamoDB_20120810.Nothing"},
         ):
             assert mock.answer(headers, b"{}").status in (400, 500)
-        assert mock.answer({"X-Amz-Target": "DynamoDB_20120810.GetItem"}, b"{").status == 400
+        for body in (b"{", b"7", b'"text"'):
+            assert mock.answer({"X-Amz-Target": "DynamoDB_20120810.GetItem"}, body).status == 400
 
 
 def test_a_lost_reply_was_decided():

@@ -110,6 +110,7 @@ FINISH, ACQUIRE = "operations/finish/update-item", "operations/acquire/update-it
         ("start/id", {"N": "1"}, "`start`: key attribute id is {.N.: .1.}; in `table` it is of type S"),
         (f"{FINISH}/Key", {"id": ""}, "operation `finish`: key attribute id is {.S.: ..}"),
         (f"{FINISH}/ExpressionAttributeValues/:v", {"N": "x"}, "operation `finish`: {.N.: .x.} is no number"),
+        (f"{FINISH}/ExpressionAttributeValues/:v", {"NS": ["$token", "x"]}, "operation `finish`: {.N.: .x.} is no number"),
         ("claims", {"hold": []}, "`claims` has no `hold`"),
         ("claims", {"holds": "order"}, "`claims`: `holds` is a list"),
         ("map", [], "`map` must be a JSON object, not list"),

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fencinglab.simulate.laws import Law
-from fencinglab.simulate.workload import SECOND, Workload
+from fencinglab.simulate.workload import DEFAULT, SECOND, Workload
+
+
+def constant(microseconds: int) -> Law:
+    """Always the same time."""
+    return Law("constant", float(microseconds))
 
 
 def exponential(seconds: float) -> Law:
@@ -14,7 +21,8 @@ def exponential(seconds: float) -> Law:
 
 def rough(**other) -> Workload:
     """A workload in which everything that can happen does."""
-    return Workload(
+    return replace(
+        DEFAULT,
         **{
             "lease": 9 * SECOND, "renewal": 3 * SECOND, "pause": exponential(8), "work": exponential(6),
             "message": exponential(1), "takeover": exponential(1), "gap": SECOND // 3, "step": SECOND // 2,

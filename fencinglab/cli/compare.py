@@ -8,15 +8,12 @@ from typing import Any
 
 from fencinglab.cli.options import give, hazards, refuse
 from fencinglab.errors import UsageError
-from fencinglab.simulate.terms import LAWS, SAYS
+from fencinglab.simulate.terms import LAWS, TERMS
 
-_DEFAULTS = {  # of the workload in fencinglab/simulate/workload.py, and what else they depend on
-    "lease": "30s", "renewal": "a third of the lease", "pause": "lognormal:200ms,2", "work": "lognormal:10s,0.5",
-    "message": "exponential:20ms", "takeover": "exponential:2s", "gap": "10ms", "step": "5ms", "skew": "0s",
-    "crash": "0.001", "restart": "60s", "repeat": "0.01", "workers": "3; 2 with --matrix", "writes": "2",
-    "attempts": "30",
-}  # fmt: skip
-PARAMETERS = {name: f"{'law: ' * (name in LAWS)}{says} (default {_DEFAULTS[name]})" for name, says in SAYS.items()}
+PARAMETERS = {
+    name: f"{'law: ' * (name in LAWS)}{says} (default {default}{'; 2 with --matrix' * (name == 'workers')})"
+    for name, (says, default) in TERMS.items()
+}
 _READING = ("map", "order", "terminal")  # how a log is read
 _SIZES = ("workers", "writes")  # the parameters that a search has too
 

@@ -22,7 +22,7 @@ from fencinglab.report.examine import Examination, examine, request_of
 from fencinglab.report.report import place, plain
 from fencinglab.simulate import laws, measure
 from fencinglab.simulate.measure import RARE, Cost, Mean, Share
-from fencinglab.simulate.terms import LAWS, SAYS
+from fencinglab.simulate.terms import LAWS, TERMS
 from fencinglab.simulate.workload import COUNTS, Workload, workload
 
 SCHEMA = "fencinglab.compare/1"
@@ -91,7 +91,7 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
         "sweep": _sweep(made, swept, max(1, jobs // SWEPT), asked.seed, progress),
         "margin": advise.margin(made),
         "workload": [
-            {"name": name, "value": text, "from": origin.get(name, "default"), "says": SAYS[name]}
+            {"name": name, "value": text, "from": origin.get(name, "default"), "says": TERMS[name][0]}
             for name, text in made.described().items()
         ],
         "log": log,
@@ -170,7 +170,7 @@ def _fitted(found: fit.Fit, said: Mapping[str, str]) -> tuple[Workload, dict[str
 
     What neither says is the default, and not named.
     """
-    enough = {name: one for name, one in found.times.items() if one.enough and name in SAYS}
+    enough = {name: one for name, one in found.times.items() if one.enough and name in TERMS}
     seen: dict[str, Any] = {
         name: laws.observed(one.values) if name in LAWS else one.median for name, one in enough.items()
     }

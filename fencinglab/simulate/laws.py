@@ -60,11 +60,6 @@ class Law(NamedTuple):
         return f"{self.name}:{duration_text(round(self.scale))}{shape}"
 
 
-def constant(microseconds: int) -> Law:
-    """Always the same time."""
-    return Law("constant", float(microseconds))
-
-
 def observed(microseconds: Sequence[int]) -> Law:
     """The times that were seen, each as likely as it was frequent."""
     return Law("observed", seen=tuple(sorted(microseconds)))

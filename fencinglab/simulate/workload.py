@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
@@ -12,32 +12,30 @@ from fencinglab.logs.mapping import duration_text, parse_duration
 from fencinglab.model.fix import Fix
 from fencinglab.simulate import laws
 from fencinglab.simulate.laws import Law
-from fencinglab.simulate.terms import LAWS
+from fencinglab.simulate.terms import LAWS, TERMS
 
 SECOND = 1_000_000
-_PAUSE, _WORK = Law("lognormal", 0.2 * SECOND, 2.0), Law("lognormal", 10.0 * SECOND, 0.5)
-_MESSAGE, _TAKEOVER = Law("exponential", 0.02 * SECOND), Law("exponential", 2.0 * SECOND)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """The parameters of a simulation, which `terms` says in words; the defaults were made for no team in particular."""
+    """The parameters of a simulation, which `terms` says in words."""
 
-    lease: int = 30 * SECOND
-    renewal: int = 10 * SECOND
-    pause: Law = _PAUSE
-    work: Law = _WORK
-    message: Law = _MESSAGE
-    takeover: Law = _TAKEOVER
-    gap: int = SECOND // 100
-    step: int = SECOND // 200
-    skew: int = 0
-    crash: float = 0.001
-    restart: int = 60 * SECOND
-    repeat: float = 0.01
-    workers: int = 3
-    writes: int = 2
-    attempts: int = 30
+    lease: int
+    renewal: int
+    pause: Law
+    work: Law
+    message: Law
+    takeover: Law
+    gap: int
+    step: int
+    skew: int
+    crash: float
+    restart: int
+    repeat: float
+    workers: int
+    writes: int
+    attempts: int
 
     def length(self, fix: Fix) -> int:
         """How long a lease lasts under the fix."""
@@ -52,7 +50,6 @@ TIMES = ("lease", "renewal", "gap", "step", "skew", "restart")
 SHARES = ("crash", "repeat")
 COUNTS = {"workers": (2, 16), "writes": (1, 8), "attempts": (1, 1000)}
 _MAY_BE_ZERO = ("gap", "step", "skew", "restart")
-DEFAULT = Workload()
 
 
 def _text(name: str, value: Any) -> str:
@@ -60,14 +57,19 @@ def _text(name: str, value: Any) -> str:
 
 
 def workload(said: Mapping[str, str], seen: Mapping[str, Any] = MappingProxyType({})) -> Workload:
-    """The workload in which each parameter is as said, else as seen in a log; the first that cannot be is a UsageError.
+    """The workload in which each parameter is as said, else as seen in a log, else the default.
 
-    A renewal that is not said, and not seen to fit the lease, is a third of the lease.
+    A renewal that is not said, and not seen to fit the lease, is a third of the lease. The first parameter that cannot
+    be is a UsageError.
     """
-    made = replace(DEFAULT, **{**seen, **{name: _value(name, text) for name, text in said.items()}})
-    if "renewal" not in said and not 0 < seen.get("renewal", 0) < made.lease:
-        made = replace(made, renewal=max(1, made.lease // 3))
-    return checked(made)
+    texts = {name: default for name, (_, default) in TERMS.items() if name != "renewal"} | dict(said)
+    values = {
+        name: seen[name] if name in seen and name not in said else _value(name, text) for name, text in texts.items()
+    }
+    if "renewal" not in said:
+        third = max(1, values["lease"] // 3)
+        values["renewal"] = seen["renewal"] if 0 < seen.get("renewal", 0) < values["lease"] else third
+    return checked(Workload(**values))
 
 
 def _value(name: str, text: str) -> Any:
@@ -112,3 +114,6 @@ def checked(made: Workload) -> Workload:
             f"({duration_text(made.lease - made.renewal)}), or running workers lose it in spite of renewals"
         )
     return made
+
+
+DEFAULT = workload({})

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,19 +30,20 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import heap_jobs
 import peers
+from workloads import constant
 
 from fencinglab.compare.review import FIXES as COMPARED
 from fencinglab.model.fix import FIXES
 from fencinglab.simulate.chance import asked_after, drawn
 from fencinglab.simulate.jobs import simulate
-from fencinglab.simulate.laws import Law, constant
+from fencinglab.simulate.laws import Law
 from fencinglab.simulate.measure import BLOCK, Z, measured, wilson
 from fencinglab.simulate.workload import DEFAULT, SECOND, Workload
 
 WORKLOADS = {
     "default": DEFAULT,
-    "facts": Workload(  # two workers and lognormal pauses, no message delay, crash or repetition
-        pause=Law("lognormal", 2.0 * SECOND, 1.5), work=Law("lognormal", 10.0 * SECOND, 0.5), message=constant(0),
+    "facts": replace(  # two workers and lognormal pauses, no message delay, crash or repetition
+        DEFAULT, pause=Law("lognormal", 2.0 * SECOND, 1.5), work=Law("lognormal", 10.0 * SECOND, 0.5), message=constant(0),
         crash=0, repeat=0, workers=2, writes=1,
     ),
 }  # fmt: skip

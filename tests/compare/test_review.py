@@ -339,22 +339,6 @@ def test_wrong_words_are_one_sentence(words, message, capsys):
     assert message in err
 
 
-def test_every_parameter_can_be_said():
-    """The command line has an option for every parameter of a workload, and the review a sentence."""
-    from fencinglab.cli.compare import PARAMETERS
-
-    assert set(PARAMETERS) == set(review.SAYS) == set(DEFAULT.described())
-
-
-def test_defaults_are_as_the_help_says():
-    """The default that the help names is the default."""
-    from fencinglab.cli.compare import PARAMETERS
-
-    told = {name: re.search(r"\(default ([^;)]*)", text)[1] for name, text in PARAMETERS.items()}
-    told["renewal"] = "10s"
-    assert workload(told) == DEFAULT
-
-
 def test_a_harm_that_no_job_of_a_lease_showed_may_have_been_missed(found):
     """Of a lease length under which nothing was seen the table says up to which share that may be chance, never 0 %."""
     points = [point for point in found["sweep"] if point["fix"] == found["recommendation"]["fix"]]

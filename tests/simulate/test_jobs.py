@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import orders
 import peers
 import pytest
-from workloads import ROUGH, exponential, jobs
+from workloads import ROUGH, constant, exponential, jobs
 
 from fencinglab.model.fix import FIXES
 from fencinglab.simulate.chance import NEVER, asked_after, drawn
 from fencinglab.simulate.jobs import simulate
-from fencinglab.simulate.laws import constant
-from fencinglab.simulate.workload import SECOND, Workload, checked
+from fencinglab.simulate.workload import DEFAULT, SECOND, Workload, checked
 
 
 def told(workload: Workload, size: int, seed: int):
@@ -53,8 +53,8 @@ def test_the_closed_form(mean):
     In half of these the order is broken without a fence. Both lie within three standard errors.
     """
     lease, asks, size = 30, 2, 200_000
-    workload = Workload(
-        lease=lease * SECOND, renewal=10 * SECOND, pause=exponential(mean), work=constant(0), message=constant(0),
+    workload = replace(
+        DEFAULT, lease=lease * SECOND, renewal=10 * SECOND, pause=exponential(mean), work=constant(0), message=constant(0),
         takeover=constant(asks * SECOND), gap=0, step=0, crash=0, repeat=0, workers=2, writes=1,
     )  # fmt: skip
     outcome = simulate(workload, FIXES["unfenced"], 11, jobs(size))
@@ -99,7 +99,7 @@ def test_seeded_runs_are_identical():
 
 def test_chance_is_the_same_for_every_fix():
     """Where nothing happens to a job, it ends at the same microsecond under every fix."""
-    workload = checked(Workload(repeat=0, crash=0, step=0))
+    workload = checked(replace(DEFAULT, repeat=0, crash=0, step=0))
     found = [simulate(workload, fix, 1, jobs(300)) for fix in FIXES.values() if fix.guard != "above"]
     quiet = np.all([outcome.stale + outcome.reassigned + outcome.late == 0 for outcome in found], axis=0)
     quiet &= np.all([outcome.rejected_late + outcome.rejected_good == 0 for outcome in found], axis=0)

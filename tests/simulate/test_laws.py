@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from workloads import constant
 
 from fencinglab.errors import UsageError
 from fencinglab.simulate import laws
@@ -16,7 +17,7 @@ from fencinglab.simulate.chance import uniform
 from fencinglab.simulate.laws import Law, beyond, parse
 
 LAWS = {
-    "constant": laws.constant(3_000_000),
+    "constant": constant(3_000_000),
     "exponential": Law("exponential", 2e6),
     "lognormal": Law("lognormal", 2e5, 1.2),
     "pareto": Law("pareto", 1e6, 2.5),

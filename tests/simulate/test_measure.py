@@ -8,16 +8,17 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from workloads import constant
 
 from fencinglab.errors import UsageError
 from fencinglab.model.fix import FIXES
 from fencinglab.simulate import measure
-from fencinglab.simulate.laws import Law, constant
+from fencinglab.simulate.laws import Law
 from fencinglab.simulate.measure import enough, measured, wilson
-from fencinglab.simulate.workload import SECOND, Workload
+from fencinglab.simulate.workload import DEFAULT, SECOND, Workload
 
-PLAIN = Workload(
-    lease=30 * SECOND, renewal=10 * SECOND, work=constant(0), message=constant(0), takeover=constant(2 * SECOND), gap=0,
+PLAIN = replace(
+    DEFAULT, lease=30 * SECOND, renewal=10 * SECOND, work=constant(0), message=constant(0), takeover=constant(2 * SECOND), gap=0,
     step=0, crash=0, repeat=0, workers=2, writes=1,
 )  # fmt: skip
 
@@ -87,7 +88,7 @@ def test_an_estimate_that_does_not_fit_is_said_not_to():
 
 def test_differences_are_of_the_same_jobs():
     """A difference between two fixes is known far better than either mean, because both meet the same chance."""
-    cost = {c.fix.name: c for c in measured(Workload(), [FIXES["fenced"], FIXES["latest"]], 20_000, 1)}
+    cost = {c.fix.name: c for c in measured(DEFAULT, [FIXES["fenced"], FIXES["latest"]], 20_000, 1)}
     mean, apart = cost["latest"].means["wasted"], cost["latest"].against["wasted"]
 
     assert apart.value == pytest.approx(mean.value - cost["fenced"].means["wasted"].value)
@@ -97,7 +98,7 @@ def test_differences_are_of_the_same_jobs():
 
 def test_a_mean_says_how_many_jobs_make_it():
     """Of a mean the jobs are counted in which it is not 0, of a difference those that differ; a mean is never below 0."""
-    one = replace(Workload(), pause=constant(0), work=constant(SECOND), crash=0.02)
+    one = replace(DEFAULT, pause=constant(0), work=constant(SECOND), crash=0.02)
     fenced, latest = measured(one, [FIXES["fenced"], FIXES["latest"]], 150, 1)
     dead = fenced.means["dead"]
 
@@ -108,9 +109,9 @@ def test_a_mean_says_how_many_jobs_make_it():
 
 def test_blocks_change_nothing(monkeypatch):
     """The same jobs in small blocks give the same result."""
-    whole = measured(Workload(), [FIXES["fenced"]], 3000, 1)
+    whole = measured(DEFAULT, [FIXES["fenced"]], 3000, 1)
     monkeypatch.setattr(measure, "BLOCK", 700)
-    [parts], [one] = measured(Workload(), [FIXES["fenced"]], 3000, 1), whole
+    [parts], [one] = measured(DEFAULT, [FIXES["fenced"]], 3000, 1), whole
 
     assert parts.shares == one.shares
     assert parts.means["dead"].value == pytest.approx(one.means["dead"].value)

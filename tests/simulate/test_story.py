@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from stories import decisions, timeline_of
 from workloads import ROUGH, jobs
@@ -11,7 +13,7 @@ from fencinglab.model.harm import harms
 from fencinglab.model.replay import replay
 from fencinglab.model.timeline import parse
 from fencinglab.simulate.jobs import simulate
-from fencinglab.simulate.workload import Workload
+from fencinglab.simulate.workload import DEFAULT
 
 
 @pytest.mark.parametrize("workload", ROUGH.values(), ids=ROUGH)
@@ -34,7 +36,7 @@ def test_a_job_replays_as_it_was_simulated(workload):
 
 def test_a_calm_job_is_told_too():
     """A job in which nothing happens is a timeline of one worker that writes and finishes."""
-    told = timeline_of(Workload(crash=0, repeat=0), FIXES["fenced"], 1, 0)
+    told = timeline_of(replace(DEFAULT, crash=0, repeat=0), FIXES["fenced"], 1, 0)
 
     assert told.workers == ("A",)
     assert decisions(told, FIXES["fenced"], 2) == [(1, 0, True, 1), (1, 1, True, 1)]

@@ -32,6 +32,14 @@ TO_RECORD = {
     "before_expires_at": Field("store `leaseExpiresAt` in the item", "storedExpiresAt"),
     "after_expires_at": Field("store `leaseExpiresAt` in the item", "leaseExpiresAt"),
     "order_key": Field("keep `dynamodb.SequenceNumber` of each record as text", "sequence"),
+    "record": Field(
+        "store each operation's id in the item, `SET operationId = :operation`: a line that logs it finds its record",
+        "log `operationId` with every attempt: a line that logs what its write stored finds its record",
+    ),
+    "one_order": Field(
+        "audit the files of one stream at a time: each table's label and region has an order of its own",
+        "audit the files of one log at a time, or map an order that all of them share: --map order_key=FIELD",
+    ),
     "operation": Field("store the id of each operation: `SET operationId = :operation`", "operationId"),
     "alert": Field("store the alert's id: `SET alertId = :alert`", "alertId"),
     "decision": Field(

@@ -20,11 +20,19 @@ class Gaps(NamedTuple):
     doubted: int  # grants of a newer token whose decision is not known
     decided: int  # mutations whose decision is known
     unjudged: int  # changes of other than protected attributes, see unjudged
+    unplaced: int  # rows that are in no order, refusals apart
+    apart: int  # resources that stand in two orders
 
 
 def find_gaps(con: duckdb.DuckDBPyConnection, audit: Audit) -> Gaps:
     """The gaps of the tables `history` and `verdicts`."""
-    return Gaps(renewal_counters(con, audit), granted_elsewhere(con, audit), *unanswered(con), unjudged(con))
+    return Gaps(
+        renewal_counters(con, audit),
+        granted_elsewhere(con, audit),
+        *unanswered(con),
+        unjudged(con),
+        *unordered(con, audit),
+    )
 
 
 def renewal_counters(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:
@@ -68,6 +76,17 @@ def unjudged(con: duckdb.DuckDBPyConnection) -> int:
             and kind not in ('grant', 'delete', 'ttl_delete', 'poll', 'effect')
             and (before_token > 0 or before_holder <> '')""").fetchall()
     return int(count)
+
+
+def unordered(con: duckdb.DuckDBPyConnection, audit: Audit) -> tuple[int, int]:
+    """How many rows have no place in an order, refusals apart, and how many resources have rows in two of them."""
+    if not audit.of("order_unknown").broken:
+        return 0, 0
+    [(unplaced, apart)] = con.execute("""
+        select count(*) filter (order_key is null),
+            count(distinct history.resource) filter (order_key is not null)
+        from history join verdicts on verdicts.row_id = history.rowid where order_unknown = 1""").fetchall()
+    return int(unplaced), int(apart)
 
 
 def granted_elsewhere(con: duckdb.DuckDBPyConnection, audit: Audit) -> int:

@@ -27,7 +27,7 @@ def why(audit: Audit, log: read.Log, gaps: Gaps) -> str:
     if "fenced" in missing or "token" in missing:
         return f"{what} does not say which token a write carried"
     if "order_key" in missing or audit.of("order_unknown").broken:
-        return f"{what} does not say in which order the receiver decided"
+        return _unordered(audit, log, gaps, what)
     if "after_terminal" in missing:
         if _terminal_declared(log):
             return f"{what} does not say which status a write left"
@@ -44,6 +44,19 @@ def why(audit: Audit, log: read.Log, gaps: Gaps) -> str:
             open_ = f"{count:,} {one if count == 1 else many}"
             return f"{open_} no known decision (log `decision`, or --map decision=FIELD)"
     return audit.reasons[0][1] if audit.reasons else "nothing was decided"
+
+
+def _unordered(audit: Audit, log: read.Log, gaps: Gaps, what: str) -> str:
+    if _lines_beside(log):
+        return "log lines that match no single stream record have no place in the stream's order"
+    rows = audit.of("order_unknown").cases
+    if 0 < gaps.unplaced < rows:
+        count = f"1 of {rows:,} rows has" if gaps.unplaced == 1 else f"{gaps.unplaced:,} of {rows:,} rows have"
+        return f"{count} no place in the receiver's order"
+    if gaps.apart and not gaps.unplaced:
+        stands = "1 resource stands" if gaps.apart == 1 else f"{gaps.apart:,} resources stand"
+        return f"{stands} in two {'streams' if what == 'the stream' else 'logs'}, which have no common order"
+    return f"{what} does not say in which order the receiver decided"
 
 
 def notes(audit: Audit, gaps: Gaps, log: read.Log, statuses: Sequence[str]) -> Iterator[str]:
@@ -104,7 +117,9 @@ def to_record(audit: Audit, log: read.Log, gaps: Gaps) -> list[dict[str, str]]:
                     name = "order_key"
                 elif log.identities and name in _TOKENS:
                     name = "identity"
-                wanted.setdefault(name, []).append(result.rule.name)
+                wanted.setdefault(_of_order(name, log, gaps), []).append(result.rule.name)
+    if audit.of("order_unknown").broken:
+        wanted.setdefault(_of_order("order_key", log, gaps), []).append("order_unknown")
     found = {}
     for column, rules in wanted.items():
         stream, line = _advice(column, log)
@@ -116,6 +131,13 @@ def to_record(audit: Audit, log: read.Log, gaps: Gaps) -> list[dict[str, str]]:
                 "line": line,
             }
     return [*found.values()]
+
+
+def _of_order(name: str, log: read.Log, gaps: Gaps) -> str:
+    """What decides where a column is lacking, which for the order depends on how it is lacking."""
+    if name == "order_key" and _lines_beside(log):
+        return "record"
+    return "one_order" if name == "order_key" and gaps.apart and not gaps.unplaced else name
 
 
 def remedy(column: str, log: read.Log) -> str:
@@ -136,6 +158,10 @@ def mapped_as(field: str) -> str | None:
 def _advice(column: str, log: read.Log) -> advice.Field:
     said = advice.TO_RECORD[column]
     versions = {spec.get("version") for spec in log.mappings.values() if not spec.get("order_key")} - {None}
+    ordered = {spec.get("order_key") for spec in log.mappings.values()} - {None}
+    if column == "order_key" and ordered:
+        field = min(filter(None, ordered))
+        return said._replace(line=f"log `{field}` with every attempt, after a lost reply by reading the item back")
     if column == "order_key" and versions:
         version = min(filter(None, versions))
         return said._replace(line=(
@@ -145,6 +171,11 @@ def _advice(column: str, log: read.Log) -> advice.Field:
     if column.endswith("_terminal") and not _terminal_declared(log):
         return said._replace(line=said.stream)
     return said
+
+
+def _lines_beside(log: read.Log) -> bool:
+    """Whether log lines are read beside a stream."""
+    return "dynamodb-stream" in log.mappings and len(log.mappings) > 1
 
 
 def _no_image(log: read.Log) -> bool:

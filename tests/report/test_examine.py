@@ -247,6 +247,18 @@ def view(name: str) -> str:
     return worlds.stream(worlds.view(worlds.jobs(), name))
 
 
+def two_labels() -> str:
+    """A healthy stream in which one resource's rows are in two of a table's streams."""
+    jobs = worlds.Table("jobs", "jobId", 1)
+    a, b = (worlds.Worker(jobs, name) for name in "ab")
+    for worker in (a, b):
+        worlds.enqueue(jobs, "job") if worker is a else jobs.stream_label("2026-03-02T12:00:00.000")
+        worker.acquire("job")
+        worker.write("job", status="RUNNING", resultHash=worker.name)
+        jobs.now += 90
+    return worlds.stream(jobs.records)
+
+
 REFUSED = {"decision": "rejected", "reason": "newer_token"}
 DECISION = advice.TO_RECORD["decision"].line
 VIEW = "No proof either way: the stream does not show what a write left: its view must be NEW_AND_OLD_IMAGES."
@@ -277,6 +289,12 @@ OPENED: dict[str, tuple[str, list[str], str, list[str]]] = {
         ["if every accepted mutation raises `version`, it is the order: --map order_key=version; "
          "else log `sequence` with every attempt, or map it: --map order_key=FIELD"]),
     "no order": (attempts(seq=...), [], "the log does not say in which order the receiver decided", ["sequence"]),
+    "a place in the order that is lacking": (
+        attempts({}, {}, {}, {"decision": "unknown", "seq": ...}), [], "1 of 5 rows has no place in the receiver's order",
+        ["log `seq` with every attempt, after a lost reply by reading the item back"]),
+    "a stream that was begun anew": (
+        two_labels(), [], "1 resource stands in two streams, which have no common order",
+        [advice.TO_RECORD["one_order"].line]),
     "no status": (attempts({}, {}, {}, REFUSED, status=...), [], "the log does not say which status a write left", ["status"]),
     "an undeclared status": (
         attempts({}, {}, {}, REFUSED), ["--map", "order_key=seq"], "which statuses are final is not declared (--terminal)",
@@ -311,6 +329,22 @@ def test_what_would_show_a_gap_is_said_for_the_kind_of_log(tmp_path):
     assert "only a stream" in lines["whether records are missing"]
     assert stream["whether records are missing"] == advice.TO_RECORD["before_image"].stream
     assert "in the worker" in stream["refused writes and why"]
+
+
+def test_a_line_that_matches_no_record_is_told_how_to_find_one(tmp_path):
+    """Beside a stream, the order that a line lacks is the stream's: not a sequence, the operation would give it."""
+    jobs = worlds.Table("jobs", "jobId", 1)
+    a = worlds.Worker(jobs, "a")
+    worlds.enqueue(jobs, "job")
+    a.acquire("job")
+    for result in "xy":
+        a.write("job", resultHash=result)
+    line = {"resource": "job", "action": "write", "worker": "a", "fencingToken": 1, "decision": "accepted"}
+    files = {"stream": worlds.stream(jobs.records), "lines": worlds.lines([line])}
+    report = report_of(tmp_path, files, ["--terminal", "DONE"])
+
+    assert "log lines that match no single stream record have no place in the stream's order" in report["headline"]
+    assert [item["stream"] for item in report["to_record"]] == [advice.TO_RECORD["record"].stream]
 
 
 @pytest.mark.parametrize(("protect", "verdict"), [([], "holds"), (["--protect", "text"], "violated")])

@@ -40,6 +40,10 @@ def read(text: str, name: str) -> dict[str, Any]:
         raw = json.loads(text, parse_float=Decimal)
     except json.JSONDecodeError as error:
         raise InputError(f"{name}: not JSON (line {error.lineno}: {error.msg}); a request file is one object") from None
+    except (ValueError, RecursionError):
+        raise InputError(
+            f"{name}: has a number or a nesting of thousands; a request file is some pages of JSON"
+        ) from None
     _object(raw, name, "the file")
     _only(name, "the file", raw, FILE)
     for part in ("map", "given", "operations"):

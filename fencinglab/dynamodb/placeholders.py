@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from fencinglab.errors import InputError
@@ -44,6 +45,8 @@ def typed(value: Any) -> Any:
         return {"L": [typed(inner) for inner in value]}
     if isinstance(value, str) and (match := _SHORT.fullmatch(value)) and not match[1]:
         return {"?": value}  # its type is that of what it will stand for
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        return {"N": str(value)}  # boto3 raises an arithmetic error where a number is too long
     return TypeSerializer().serialize(value)
 
 

@@ -106,6 +106,8 @@ FINISH, ACQUIRE = "operations/finish/update-item", "operations/acquire/update-it
         ("map/holder", {}, "`map` has holder {}; it is the name of an attribute"),
         ("start/fencingToken", {"N": "abc"}, "`start`: {.N.: .abc.} is no number of at most 38 digits"),
         ("start/fencingToken", {"N": "9" * 39}, "is no number of at most 38 digits"),
+        ("start/fencingToken", 10**38 + 1, "is no number of at most 38 digits"),
+        ("start/fencingToken", 12 * 10**400, "is no number of at most 38 digits"),
         ("start/fencingToken", {"N": 1}, "`start`: Invalid type for parameter"),
         ("start/id", {"N": "1"}, "`start`: key attribute id is {.N.: .1.}; in `table` it is of type S"),
         (f"{FINISH}/Key", {"id": ""}, "operation `finish`: key attribute id is {.S.: ..}"),
@@ -153,9 +155,9 @@ def test_what_dynamodb_would_refuse_is_named(part, value, message, token):
         refused(file)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '"x"', "null", '{"table": 3}'])
+@pytest.mark.parametrize("text", ["", "[]", "{", '"x"', "null", '{"table": 3}', "9" * 5000, "[" * 100_000])
 def test_what_is_no_file_is_said(text):
-    """A text that is not JSON or not an object is refused in one sentence."""
+    """A text that is not JSON, not an object or beyond what can be read is refused in one sentence."""
     with pytest.raises(InputError, match=r"^jobs.json: ") as caught:
         parse(text, "jobs.json")
     assert "\n" not in str(caught.value)

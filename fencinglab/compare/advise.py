@@ -22,8 +22,8 @@ LONGEST = 1e-6  # the longest time in flight is what one message in a million ex
 RULE = (
     "Set aside every fix that breaks order, ownership, terminal or final in some order of events or simulated job.",
     "Set aside every fix under which more jobs stay unfinished than under another of the rest, beyond chance.",
-    "Of the rest take the one that loses the least dead and wasted time a job; of those whose interval overlaps with "
-    "that one's, the one with the fewest measures.",
+    "Of the rest take the one that loses the least dead and wasted time a job; of those whose interval against the "
+    "first fix overlaps with that one's, the one with the fewest measures.",
 )
 
 
@@ -71,7 +71,7 @@ def recommendation(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     equal = [row for row in rest if _within(row, cheapest)]
     chosen = min(equal, key=lambda row: measures(FIXES[row["fix"]]))
     lost = chosen["means"]["lost"]
-    because = f"It breaks nothing, and of {lost['jobs']:,} jobs each loses {mean(lost)} s of dead and wasted time."
+    because = f"It breaks nothing, and of {lost['jobs']:,} jobs one loses {mean(lost)} s, dead and wasted, on average."
     others = [row["fix"] for row in equal if row is not chosen]
     if others:
         because += f" {', '.join(others)}: no difference beyond chance, and no fewer measures."

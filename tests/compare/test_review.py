@@ -192,6 +192,26 @@ def test_the_page_needs_nothing(found):
     assert all(step in page for step, *_ in adoption.ROLLOUT)
 
 
+def test_the_page_says_how_far_to_believe_what_is_rare(found):
+    """A share that was estimated with long pauses has its check on the page; without one there is no table of checks."""
+    plain, rare = copy.deepcopy(found), copy.deepcopy(found)
+    for row in plain["fixes"]:
+        row["rare"] = {}
+    share = {
+        "value": 2.76e-6,
+        "low": 2.7e-6,
+        "high": 2.8e-6,
+        "jobs": 4000,
+        "seen": 30,
+        "effective": 25.0,
+        "weights": 1.0,
+    }
+    rare["fixes"][0]["rare"] = {"ownership": share | {"fits": False}}
+
+    assert "How far to believe" not in html(plain)
+    assert "does not agree with plain sampling: not used" in html(rare)
+
+
 def test_the_teams_requests_are_a_row(found):
     """The proposal stands beside the fixes with the verdict of `check` and what it would have refused, on screen, page and in the CSV."""
     text, page, team = told.screen(found), html(found), found["team"]

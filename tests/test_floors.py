@@ -35,9 +35,9 @@ FLOORS = (
     ],
     [
         (
-            "explore.hazards", "explore.receive", "explore.invariants", "explore.steps", "explore.search",
-            "explore.run", "explore.matrix", "explore.standing", "explore.sender", "explore.team", "explore.walk", "explore.telling",
-            "explore.recorded", "explore.candidates", "explore.repair", "explore.apart", "explore",
+            "explore.hazards", "explore.receive", "explore.invariants", "explore.world", "explore.steps", "explore.search",
+            "explore.run", "explore.matrix", "explore.standing", "explore.weaker", "explore.sender", "explore.program", "explore.team", "explore.walk", "explore.telling",
+            "explore.recorded", "explore.needed", "explore.candidates", "explore.repair", "explore.apart", "explore",
         ),
         (
             "simulate.terms", "simulate.laws", "simulate.workload", "simulate.chance", "simulate.course", "simulate.running", "simulate.jobs",

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import sending
 from fencinglab.dynamodb.mock import Mock, client
-from fencinglab.dynamodb.requests import Requests, begin, renamed
+from fencinglab.dynamodb.requests import Items, Requests, begin, renamed
+from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.errors import InputError, nearest
-from fencinglab.explore import walk
+from fencinglab.explore import program
 from fencinglab.explore.apart import Apart, apart
-from fencinglab.explore.hazards import Hazard
+from fencinglab.explore.hazards import HAZARDS, Hazard
+from fencinglab.explore.invariants import INVARIANTS
+from fencinglab.explore.needed import Needed, needed
 from fencinglab.explore.repair import UNSAFE, Repair, repair
 from fencinglab.explore.search import Answer, explore
 from fencinglab.explore.team import Team
-from fencinglab.explore.walk import Needed, needed
 
 
 class Check(NamedTuple):
@@ -124,22 +126,45 @@ def _team(
     file: Requests, workers: int, hazards: Sequence[Hazard], optional: bool, endpoint_url: str | None
 ) -> Iterator[Team]:
     """Workers whose receiver is there, with the tables of the file."""
+    _claimed(file)
     sending.refused(file)
     with _receiver(endpoint_url) as receiver, sending.tables(receiver, file, streams=False):
         yield Team(file, lambda *asked: sending.step(receiver, *asked), begin(file), workers, hazards, optional)
 
 
+def _claimed(file: Requests) -> None:
+    """Refuse a claim about an invariant or a hazard that there is not."""
+    for part, known in (("holds", INVARIANTS), ("breaks", INVARIANTS), ("hazards", HAZARDS)):
+        for one in getattr(file.claims, part):
+            if str(one).partition("=")[0] not in known:
+                near = f"nearest: `{nearest(str(one), known, 1)[0]}`; allowed: {', '.join(known)}"
+                raise InputError(f"{file.name}: `claims`: `{part}` has no `{one}` ({near})")
+
+
 def _idle(team: Team) -> Iterator[tuple[str, bool]]:
     """A sentence for each operation that was never sent or never accepted; and whether a worker may leave it out."""
-    sent, never = {operation for operation, _, _, _ in team.asked_for}, walk.never(team)
-    for operation, optional in team.program:
-        if operation not in sent and (needs := team.needs(operation)):
+    asked: dict[str, list[tuple[Items, str, Sent]]] = {}
+    for operation, items, text, sent in team.asked_for:
+        asked.setdefault(operation, []).append((items, text, sent))
+    for operation, optional in dict.fromkeys(team.program):
+        answers, needs = asked.get(operation, []), program.needs(team.file, operation)
+        if not answers and needs:
             names = ", ".join(f"${name}" for name in sorted(needs))
             yield f"operation `{operation}` is never sent: no worker ever learns {names}", optional
-        if operation in never:
+        elif answers and all(sent.decision != "accepted" for _, _, sent in answers):
             grants = team.file.operations[operation].kind == "grant"
             what = "nobody can ever acquire" if grants else f"operation `{operation}` can never be accepted"
-            yield f"{what}: {never[operation]}", optional
+            yield f"{what}: {_never_met(team.file, operation, answers)}", optional
+
+
+def _never_met(file: Requests, operation: str, answers: Sequence[tuple[Items, str, Sent]]) -> str:
+    """What of an operation is never met, or kept it undecided."""
+    parts = set[str].intersection(*(sending.unmet(file, operation, items, text) for items, text, _ in answers))
+    undecided = [sent.reason for _, _, sent in answers if sent.decision == "unknown"]
+    if undecided and not parts:
+        return undecided[0]
+    which = " and ".join(f"`{part}`" for part in sorted(parts)) or "its condition"
+    return f"{which} of `{operation}` is never true here"
 
 
 @contextmanager

@@ -13,11 +13,11 @@ from fencinglab.explore import telling, walk
 from fencinglab.explore.candidates import NAMES
 from fencinglab.explore.hazards import HAZARDS
 from fencinglab.explore.invariants import ALERTING, ENDING, INVARIANTS, MARKS, SOMETIMES
+from fencinglab.explore.needed import Needed
 from fencinglab.explore.repair import UNSAFE, Repair
 from fencinglab.explore.search import Answer, Verdict
 from fencinglab.explore.steps import Model
 from fencinglab.explore.telling import Told
-from fencinglab.explore.walk import Needed
 from fencinglab.inert import inert, wrapped
 from fencinglab.model.harm import CLASSES
 
@@ -25,7 +25,6 @@ APART = "The shortest run that tells them apart"
 SCHEMA = "fencinglab.check/1"  # of the page and of check.json
 PASSING = "passing"  # what --show takes beside the invariants
 _VALUE = re.compile(r'\{\s+("[A-Z]{1,4}": (?:"[^"\n]*"|\[[^\]{}]*\]))\s+\}')  # an attribute value, in several lines
-_LONG = 4_000  # characters of a line of a request
 _SILENT = {  # of the model
     **dict.fromkeys(ALERTING, "no alert is raised (--alert)"),
     "polling-stops": "in this model nobody is granted a finished job",
@@ -254,11 +253,10 @@ def fewer(repair: Repair) -> str:
 
 
 def requests(repair: Repair) -> Iterator[tuple[str, str, str]]:
-    """The operation, the command and the JSON of every request that a repair changes."""
+    """The operation, the command and the JSON of every request that a repair changes; the JSON is ASCII, and whole."""
     for name, one in repair.operations.items():
-        text = json.dumps(_plain(one.input), indent=1, ensure_ascii=False, default=str)
-        text = _VALUE.sub(lambda value: "{" + re.sub(r"\n\s*", "", value[1]) + "}", text)
-        yield name, one.action, "\n".join(inert(line, _LONG) for line in text.splitlines())
+        text = json.dumps(_plain(one.input), indent=1).replace("\x7f", r"\u007f")
+        yield name, one.action, _VALUE.sub(lambda value: "{" + re.sub(r"\n\s*", "", value[1]) + "}", text)
 
 
 def _plain(value: Any) -> Any:
@@ -270,9 +268,8 @@ def _plain(value: Any) -> Any:
 
 def beside(found: Beside) -> str:
     """What `fencinglab check` prints of two files: both verdicts by invariant, and the run that tells them apart."""
-    lines = [line for answer in found.answers for line in wrapped("", headline(answer))]
+    lines = [line for answer in found.answers for line in (*wrapped("", headline(answer)), "", *_bounds(answer), "")]
     names = [inert(answer.model.file.name, 34) for answer in found.answers]
-    lines += ["", *_bounds(found.answers[0]), "", *_bounds(found.answers[1]), ""]
     wide, row = max(map(len, INVARIANTS)), max(24, len(names[0]) + 2)
     lines += [f"{'':<{wide + 12}}{names[0]:<{row}}{names[1]}"]
     for verdicts in zip(*(answer.verdicts for answer in found.answers), strict=True):

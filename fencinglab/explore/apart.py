@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from fencinglab.explore.search import Run
 from fencinglab.explore.sender import Sender, Shared
-from fencinglab.explore.steps import Move, Step
 from fencinglab.explore.team import Team
+from fencinglab.explore.world import Move, Step
 
 Pair = tuple[Move, Move]
 

@@ -77,9 +77,10 @@ SOMETIMES = {
     "rest": "everything came to rest after the job was finished",
     "unheld": "a lease ended before the job was finished",
 }
-
-
-_NOTHING: frozenset[str] = frozenset()
+_BREAKS = {  # what happened -> the invariant that it breaks where the receiver accepted it
+    "overtaken": "order", "arrived-stale": "ownership", "arrived-late": "late", "finish-again": "terminal",
+    "alert-again": "alert-once", "asked-again": "polling-stops",
+}  # fmt: skip
 
 
 class Effect(NamedTuple):
@@ -106,60 +107,54 @@ class Past(NamedTuple):
     due: bool = False  # an alert was to be raised
     before: int = 0  # the newest grant when the item was last deleted; older ones claim no place in it
     reopened: int = 0  # the first grant of what was finished; a write under it that is refused is none that counts
+    # Nothing asks for these two; other checkers have them in their states, and so as many states are counted here.
     fell: bool = False  # an older write was accepted after a newer one
     stale: bool = False  # a write was accepted after a newer grant
 
 
 def observe(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset[str]]:
     """The past after the step, the invariants that the step broke, and which `sometimes` it was."""
-    after, broken, happened = _observed(past, effect)
-    own = {"terminal": effect.undone, "ownership": effect.reissued}
-    return after, broken | {name for name, is_so in own.items() if is_so}, happened
+    after, happened = _observed(past, effect)
+    accepted = effect.what in ("granted", "touched", "wrote")
+    broken = {_BREAKS[name] for name in happened if accepted and name in _BREAKS}
+    broken |= {name for name, is_so in (("terminal", effect.undone), ("ownership", effect.reissued)) if is_so}
+    return after, frozenset(broken), frozenset(happened)
 
 
-def _observed(past: Past, effect: Effect) -> tuple[Past, frozenset[str], frozenset[str]]:
-    what, grant, stale, late, kind, after_finish, _, _ = effect
-    again = frozenset(["asked-again"] if after_finish else [])
+def _observed(past: Past, effect: Effect) -> tuple[Past, set[str]]:
+    what, grant, stale = effect.what, effect.grant, effect.stale
+    again = {"asked-again"} if effect.after else set[str]()
     match what:
         case "deleted":
-            return Past(before=grant, fell=past.fell, stale=past.stale), _NOTHING, _NOTHING
+            return Past(before=grant, fell=past.fell, stale=past.stale), set()
         case "granted":
-            two = frozenset(["two-grants"] if grant > 1 else [])
-            opened = past._replace(reopened=past.reopened or grant) if after_finish else past
-            return opened, frozenset(["polling-stops"] if after_finish else []), two | again
+            opened = past._replace(reopened=past.reopened or grant) if effect.after else past
+            return opened, again | ({"two-grants"} if grant > 1 else set())
         case "asked":
-            return past, _NOTHING, again
+            return past, again
         case "unheld":
-            return past, _NOTHING, frozenset(["unheld"])
+            return past, {"unheld"}
         case "checked":
-            return past._replace(tried=max(past.tried, grant)), _NOTHING, _NOTHING
+            return past._replace(tried=max(past.tried, grant)), set()
         case "touched":
-            harm = {"ownership": "arrived-stale"} if stale else {"late": "arrived-late"} if late else {}
-            return past._replace(stale=past.stale or stale), frozenset(harm), frozenset(harm.values())
-    finishes, alerts = "finish" in kind, "alert" in kind
-    arrived = {
+            after = past._replace(stale=past.stale or stale)
+            return after, {"arrived-stale"} if stale else {"arrived-late"} if effect.late else set()
+    finishes, alerts, wrote = "finish" in effect.kind, "alert" in effect.kind, what == "wrote"
+    happened = {
         "overtaken": grant < past.highest,
         "arrived-stale": stale,
-        "arrived-late": late,
+        "arrived-late": effect.late,
         "finish-again": finishes and past.finishes > 0,
         "alert-again": alerts and past.alerts > 0,
-        "asked-again": after_finish,
-        "rejected": what == "refused",
-        "one-lease-twice": what == "wrote" and grant == past.last,
+        "rejected": not wrote,
+        "one-lease-twice": wrote and grant == past.last,
     }
-    happened = frozenset(name for name, is_so in arrived.items() if is_so)
-    counts = what == "wrote" or (grant > past.before and not 0 < past.reopened <= grant)
-    tried = max(past.tried, grant if counts else 0)
-    if what == "refused":
-        return past._replace(tried=tried), _NOTHING, happened
-    names = {
-        "overtaken": "order", "arrived-stale": "ownership", "arrived-late": "late", "finish-again": "terminal",
-        "alert-again": "alert-once", "asked-again": "polling-stops",
-    }  # fmt: skip
-    broken = frozenset(names[name] for name in happened if name in names)
-    after = past._replace(
-        last=grant, highest=max(past.highest, grant), tried=tried, finishes=min(past.finishes + finishes, 2),
-        alerts=min(past.alerts + alerts, 2), due=past.due or "due" in kind,
-        fell=past.fell or grant < past.highest, stale=past.stale or stale,
-    )  # fmt: skip
-    return after, broken, happened
+    counts = wrote or (grant > past.before and not 0 < past.reopened <= grant)
+    after = past._replace(tried=max(past.tried, grant if counts else 0))
+    if wrote:
+        after = after._replace(
+            last=grant, highest=max(past.highest, grant), finishes=min(past.finishes + finishes, 2),
+            alerts=min(past.alerts + alerts, 2), due=past.due or "due" in effect.kind,
+            fell=past.fell or grant < past.highest, stale=past.stale or stale,
+        )  # fmt: skip
+    return after, again | {name for name, is_so in happened.items() if is_so}

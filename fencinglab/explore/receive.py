@@ -6,25 +6,27 @@ is any value that can be compared; what no rule of the fix can see is left out o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from fencinglab.model.fix import Fix
 from fencinglab.model.lease import Lease, fresh, grant, release, restore
-from fencinglab.model.receiver import Held, Mutation, Rules, apply, decide, operation_id, refusal
+from fencinglab.model.receiver import Held, Mutation, apply, decide, operation_id, refusal
 
 FIRST_TOKEN = 41
+State = Any  # that compares and can be hashed; each receiver has its own
 
 
 class Request(NamedTuple):
     """What is asked of the receiver, or happens to it."""
 
-    act: str  # acquire, read, release, check, put, a kind of mutation; expire, delete, restore
+    act: str  # acquire, read, release; check, put, decide (both in one); expire, delete, restore
     worker: str = ""
     token: int | None = None
     number: int = 0  # the how manieth of its kind in one attempt; of a restore the token that is found
     version: int = 0  # the identity of the state that the worker knows
-    kind: str = ""  # of what is checked or put; else as `act`
+    kind: str = ""  # of a mutation
     ahead: bool = False  # by a clock that runs ahead
 
 
@@ -32,7 +34,7 @@ class Reply(NamedTuple):
     """What comes back."""
 
     accepted: bool
-    token: int = 0  # the newest token issued
+    token: int = 0  # of a grant
     version: int = 0  # the identity of the state from now on
     reason: str = ""  # why not, in one word
 
@@ -40,35 +42,25 @@ class Reply(NamedTuple):
 class Receiver(NamedTuple):
     """A receiver: where it begins, its step function, and what can be read off a state."""
 
-    start: Hashable
-    step: Callable[[Hashable, Request], tuple[Hashable, Reply]]
-    holder: Callable[[Hashable], str]  # whose unexpired lease it is; empty = nobody's
-    finished: Callable[[Hashable], bool]
-    token: Callable[[Hashable], int]  # the newest token issued
+    start: State
+    step: Callable[[State, Request], tuple[State, Reply]]
+    holder: Callable[[State], str]  # whose unexpired lease it is; empty = nobody's
+    finished: Callable[[State], bool]
+    token: Callable[[State], int]  # the newest token issued
 
 
 def pure(fix: Fix) -> Receiver:
-    """The receiver of the model under a fix. Time is whether the lease runs: second 0 until it has run out."""
-    start = _seen(fix, fresh(FIRST_TOKEN), Held())
+    """The receiver of the model under a fix, which computes the answer to each state and request once.
+
+    Time is whether the lease runs: second 0 until it has run out.
+    """
     return Receiver(
-        start,
-        lambda state, request: _step(fix, state, request),  # type: ignore[arg-type]
-        lambda state: state[0].holder,  # type: ignore[index]
-        lambda state: bool(state[1].terminal_version),  # type: ignore[index]
-        lambda state: state[0].token,  # type: ignore[index]
+        start=_seen(fix, fresh(FIRST_TOKEN), Held()),
+        step=cache(partial(_step, fix)),
+        holder=lambda state: state[0].holder,
+        finished=lambda state: bool(state[1].terminal_version),
+        token=lambda state: state[0].token,
     )
-
-
-def remembered(receiver: Receiver) -> Receiver:
-    """The same receiver, asked once for each state and request."""
-    known: dict[tuple[Hashable, Request], tuple[Hashable, Reply]] = {}
-
-    def step(state: Hashable, request: Request) -> tuple[Hashable, Reply]:
-        if (state, request) not in known:
-            known[state, request] = receiver.step(state, request)
-        return known[state, request]
-
-    return receiver._replace(step=step)
 
 
 _State = tuple[Lease, Held]
@@ -80,18 +72,17 @@ def _step(fix: Fix, state: _State, request: Request) -> tuple[_State, Reply]:
         case "acquire":
             return _acquired(fix, state, request)
         case "read":
-            return state, Reply(True, lease.token, held.version)
+            return state, Reply(True, version=held.version)
         case "release":
             released = release(lease, request.worker, request.token or 0)
-            return (released or lease, held), Reply(released is not None, lease.token)
+            return (released or lease, held), Reply(released is not None)
         case "expire":
-            return (Lease(lease.token), held), Reply(bool(lease.holder), lease.token)
+            return (Lease(lease.token), held), Reply(True)
         case "delete":
             counter = restore(lease, FIRST_TOKEN - 1, fix.floor)
-            return _seen(fix, counter, Held(version=held.version + 1)), Reply(True, counter.token)
+            return _seen(fix, counter, Held(version=held.version + 1)), Reply(True)
         case "restore":
-            restored = restore(lease, request.number, fix.floor)
-            return (restored, held), Reply(True, restored.token)
+            return (restore(lease, request.number, fix.floor), held), Reply(True)
         case _:
             return _mutated(fix, state, request)
 
@@ -101,7 +92,7 @@ def _acquired(fix: Fix, state: _State, request: Request) -> tuple[_State, Reply]
     lease, held = state
     granted = None if held.terminal_version else grant(lease, request.worker, int(request.ahead), 1)
     if granted is None:
-        return state, Reply(False, lease.token, reason="terminal" if held.terminal_version else "held")
+        return state, Reply(False, reason="terminal" if held.terminal_version else "held")
     promised = held._replace(promised=max(held.promised, granted.token))
     return _seen(fix, granted._replace(expires_at=1), promised), Reply(True, granted.token, held.version)
 
@@ -109,19 +100,15 @@ def _acquired(fix: Fix, state: _State, request: Request) -> tuple[_State, Reply]
 def _mutated(fix: Fix, state: _State, request: Request) -> tuple[_State, Reply]:
     """A decision in one step, or one half of a decision in two."""
     lease, held = state
-    kind, fenced = request.kind or request.act, request.token is not None
-    operation = operation_id(fix.duplicates, request.worker, request.token, kind, request.number) if fenced else ""
-    mutation = Mutation(kind, request.worker, "", request.token, request.version, operation)
-    rules: Rules = fix.rules
+    worker, token, kind = request.worker, request.token, request.kind
+    operation = "" if token is None else operation_id(fix.duplicates, worker, token, kind, request.number)
+    mutation = Mutation(kind, worker, "", token, request.version, operation)
     if request.act == "check":
-        return state, _answered(refusal(held, lease, mutation, 0, rules), lease, held)
-    new, reason = (apply(held, mutation), "") if request.act == "put" else decide(held, lease, mutation, 0, rules)
+        reason = refusal(held, lease, mutation, 0, fix.rules)
+        return state, Reply(not reason, reason=reason)
+    new, reason = (apply(held, mutation), "") if request.act == "put" else decide(held, lease, mutation, 0, fix.rules)
     seen = _seen(fix, lease, new)
-    return seen, _answered(reason, lease, seen[1])
-
-
-def _answered(reason: str, lease: Lease, held: Held) -> Reply:
-    return Reply(not reason, lease.token, held.version, reason)
+    return seen, Reply(not reason, version=seen[1].version, reason=reason)
 
 
 def _seen(fix: Fix, lease: Lease, held: Held) -> _State:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
 from fencinglab.explore.search import Answer, Run
-from fencinglab.explore.steps import NAMES, Model, Step
+from fencinglab.explore.steps import Model
+from fencinglab.explore.world import NAMES, Step
 from fencinglab.model import replay, timeline
 from fencinglab.model.event import Event
 from fencinglab.model.fix import FIXES, Fix
@@ -30,7 +31,6 @@ class Counterexample(NamedTuple):
     """The shortest run that breaks an invariant, as a timeline, replayed."""
 
     invariant: str
-    length: int  # steps of the search; a timeline may tell one of them in two events
     run: replay.Run
     lost_at: int  # line of the event after which no fix would have helped; 0 = no fix helps at all
 
@@ -49,21 +49,21 @@ def counterexample(answer: Answer, invariant: str) -> Counterexample:
     title = f"Under {model.fix.name} {INVARIANTS[invariant].broken}: the shortest run"
     told = timeline_of(model, (*verdict.run, *verdict.rescue), f"{model.fix.name}-{invariant}", title)
     lost = lost_at(told, model.fix, invariant, model.program)
-    return Counterexample(invariant, len(verdict.run), replay.replay(told, model.fix), lost)
+    return Counterexample(invariant, replay.replay(told, model.fix), lost)
 
 
-def passing(answer: Answer) -> tuple[tuple[str, Timeline], ...]:
-    """Runs in which nothing unsafe is done, by name, each the shortest to something that must be reachable.
+def passing(answer: Answer) -> list[replay.Run]:
+    """Runs in which nothing unsafe is done, replayed, each the shortest to something that must be reachable.
 
     What stands in the end is judged only where everything came to rest.
     """
-    model = answer.model
-    told = {
-        name: timeline_of(model, run, f"{model.fix.name}-{name}", f"In this run {SOMETIMES[name]}")
-        for name, run in answer.reached.items()
-    }
-    done = {name: {harm.name for harm in unsafe(replay.replay(one, model.fix))} for name, one in told.items()}
-    return tuple((name, told[name]) for name in told if not done[name] - ({"final"} if name != "rest" else set()))
+    model, found = answer.model, []
+    for name, run in answer.reached.items():
+        told = timeline_of(model, run, f"{model.fix.name}-{name}", f"In this run {SOMETIMES[name]}")
+        played = replay.replay(told, model.fix)
+        if {harm.name for harm in unsafe(played)} <= ({"final"} if name != "rest" else set()):
+            found.append(played)
+    return found
 
 
 def breaks(run: replay.Run, invariant: str, program: Sequence[str]) -> bool:

@@ -8,70 +8,20 @@ and kept as a difference to add; the search itself is additions and look-ups. Sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from fencinglab.errors import UsageError
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.invariants import ALERTING, INVARIANTS, SOMETIMES, Past, observe
-from fencinglab.explore.receive import pure, remembered
-from fencinglab.explore.steps import ALERTS, NAMES, Model, Move, Step
+from fencinglab.explore.receive import pure
+from fencinglab.explore.steps import ALERTS, Model
+from fencinglab.explore.world import NAMES, Move, Step, World
 from fencinglab.model.fix import Fix
 
 BITS = 20  # of a part of a state: a million different ones
 MOST_STATES = 5_000_000
 
 Run = tuple[Step, ...]
-
-
-class World(Protocol):
-    """What can be searched: a shared part, workers that are alike in the beginning, and what each may do."""
-
-    @property
-    def start(self) -> Any:
-        """What all share in the beginning."""
-
-    @property
-    def title(self) -> str:
-        """Under what the search is made, in words."""
-
-    @property
-    def searched(self) -> str:
-        """How large the world is, in words."""
-
-    @property
-    def always(self) -> str:
-        """What may happen without any hazard."""
-
-    @property
-    def hazards(self) -> tuple[Hazard, ...]:
-        """What may happen beside."""
-
-    @property
-    def idle(self) -> Any:
-        """What a worker is in the beginning."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The workers by name."""
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        """The invariants that this world has anything to say of."""
-
-    def common(self, shared: Any) -> Iterable[Move]:
-        """The steps that are no worker's."""
-
-    def of_worker(self, shared: Any, worker: Any, name: str) -> Iterable[Move]:
-        """The steps of a worker."""
-
-    def rests(self, shared: Any, worker: Any) -> bool:
-        """Whether nothing more is to come of the worker."""
-
-    def at_rest(self, shared: Any, past: Past) -> tuple[frozenset[str], frozenset[str]]:
-        """Of a state in which all workers rest: the invariants that are broken, and which `sometimes` it is."""
-
-    def rescue(self, shared: Any) -> tuple[bool, tuple[Step, ...]]:
-        """Whether undisturbed attempts finish the job from here or it is finished; and the first of them."""
 
 
 class Verdict(NamedTuple):
@@ -134,7 +84,7 @@ def model_of(fix: Fix, workers: int = 2, writes: int = 2, hazards: Sequence[Haza
     if alert not in ALERTS:
         raise UsageError(f"--alert {alert}: is none of {', '.join(ALERTS)}")
     program = ("write",) * (writes - 1) + ALERTS[alert]
-    return Model(fix, workers, program, tuple(hazards), remembered(pure(fix)))
+    return Model(fix, workers, program, tuple(hazards), pure(fix))
 
 
 def explore(

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from fencinglab.dynamodb import requests as files
-from fencinglab.dynamodb.expression import conjuncts, placeholders, read_by
-from fencinglab.dynamodb.requests import READ, Items, Operation, Requests, each, singles
+from fencinglab.dynamodb.expression import read_by
+from fencinglab.dynamodb.requests import Items, Requests, singles
 from fencinglab.errors import InputError
 
 _FINAL = ("status", "terminal_version", "value")  # what stays once a job is finished
@@ -53,9 +53,6 @@ class Standing:
             return files.frozen({name: value for name, value in json.loads(text).items() if name in self.read})
 
         return tuple(None if text is None else kept(text) for text in items)
-
-    def item(self, items: Items) -> dict[str, Any] | None:
-        return None if items[0] is None else dict(json.loads(items[0]))
 
     def column(self, items: Items, column: str) -> Any:
         """The plain content of a mapped column, from the first item that has it."""
@@ -107,40 +104,3 @@ class Standing:
     def _counters(self) -> frozenset[int]:
         places = files.places(self.file)
         return frozenset([0, *map(places.index, files.counters(self.file))])
-
-
-def without(given: dict[str, Any], condition: str) -> dict[str, Any]:
-    """The input without that part of its conditions, and without the values that only it used."""
-    return each(given, lambda one: _without(one, condition))
-
-
-def _without(given: dict[str, Any], condition: str) -> dict[str, Any]:
-    if condition not in conjuncts(given.get("ConditionExpression", "")):
-        return given
-    rest = [part for part in conjuncts(given["ConditionExpression"]) if part != condition]
-    made = {name: value for name, value in given.items() if name != "ConditionExpression"}
-    if rest:
-        made["ConditionExpression"] = " AND ".join(rest)
-    used = placeholders(" ".join(str(made.get(name, "")) for name in ("ConditionExpression", "UpdateExpression")))
-    for name in ("ExpressionAttributeValues", "ExpressionAttributeNames"):
-        kept = {key: value for key, value in made.pop(name, {}).items() if key in used}
-        made |= {name: kept} if kept else {}
-    return made
-
-
-def unfenced(file: Requests) -> Requests:
-    """The file as a version has it that asks for neither token nor owner, except when it acquires."""
-    operations = {name: _unfenced(file, one) for name, one in file.operations.items()}
-    return file._replace(operations=operations)
-
-
-def _unfenced(file: Requests, one: Operation) -> Operation:
-    if one.kind in ("grant", READ):
-        return one
-    asked = {file.map[column] for column in ("token", "holder", "written_token") if column in file.map}
-    given = one.input
-    for single in singles(file, [one.name]):
-        for part in single.parts:
-            if single.looked_at(part) & asked:
-                given = without(given, part)
-    return one._replace(input=given)

@@ -7,19 +7,19 @@ A pause is no step: a worker that does nothing is paused. A lease may run out at
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from fencinglab.explore.hazards import Hazard, spent
 from fencinglab.explore.invariants import ALERTING, INVARIANTS, Effect, Past
-from fencinglab.explore.receive import Receiver, Reply, Request
+from fencinglab.explore.receive import Receiver, Reply, Request, State
+from fencinglab.explore.world import NAMES, Move, Step
 from fencinglab.model.fix import Fix
 
 IDLE, LEASED = -2, -1  # places before the program; from 0 on a place is the next operation of the program
 ALERTS = {  # when a worker raises an alert -> how its program ends
     "none": ("finish",), "before": ("alert", "finish"), "after": ("finish", "alert"), "with": ("finish+alert",),
 }  # fmt: skip
-NAMES = "ABCDEFGHI"
 
 
 class Message(NamedTuple):
@@ -50,30 +50,9 @@ class Worker(NamedTuple):
 class Shared(NamedTuple):
     """What all share."""
 
-    held: Hashable  # the receiver's state
+    held: State  # of the receiver
     grants: int = 0
     left: tuple[int, ...] = ()  # how often each hazard may still happen
-
-
-class Step(NamedTuple):
-    """One step of a run."""
-
-    act: str
-    worker: str = ""
-    number: int = 0  # of the program's operation; of a restore the token, of a deletion the place of the item
-    again: bool = False  # a copy is left on its way
-    accepted: bool | None = None  # what was decided, where something was
-    grant: int = 0  # of the message
-    reason: str = ""  # why it was refused
-
-
-class Move(NamedTuple):
-    """A step, and the parts of the state after it."""
-
-    step: Step
-    shared: Any  # Shared here; each world has its own
-    worker: Any
-    effect: Effect | None = None
 
 
 NOBODY = Worker()
@@ -244,8 +223,7 @@ class Model(NamedTuple):
 
     def _decided(self, shared: Shared, worker: Worker, name: str, place: int, left: Message, act: str) -> Move:
         """The receiver's decision; a worker that hears of it knows the state from then on."""
-        kind = self.program[left.number].split("+")[0]
-        after, reply = self._ask(shared, self._request(left, name, "put" if act == "apply" else kind))
+        after, reply = self._ask(shared, self._request(left, name, "put" if act == "apply" else "decide"))
         changed = self._with(worker, place, left)
         if reply.accepted and not left.old and act != "arrive, reply lost":
             changed = changed._replace(version=reply.version)

@@ -1,9 +1,10 @@
 """A team's own requests as a world to search: each step sends the real request to a receiver and reads the result.
 
-A worker goes through the program of its request file: it sends a request, waits for the reply, and stops at the first
-refusal. A request may be on its way for any time, and a copy of it may arrive later; what it says of the time is what
-its sender's clock said. Time is a few ticks: a lease that runs out is one. What no request and no mapped column looks
-at is left out of the items, so that equal is equal; a receiver is asked once for each items and request.
+A worker goes through the program of its request file: it sends a request, waits for the reply, and stops where it is
+refused after its grant. A request may be on its way for any time, and a copy of it may arrive later; what it says of
+the time is what its sender's clock said. Time is a few ticks: a lease that runs out is one. What no request and no
+mapped column looks at is left out of the items, so that equal is equal; a receiver is asked once for each items and
+request.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Any
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.parse import NO_ACQUIRE
-from fencinglab.dynamodb.placeholders import Unbound, names_in
+from fencinglab.dynamodb.placeholders import Unbound
 from fencinglab.dynamodb.requests import READ, Items, Requests
 from fencinglab.dynamodb.sending import Step as Sent
-from fencinglab.errors import InputError, UsageError, nearest
-from fencinglab.explore.hazards import HAZARDS, Hazard, spent
+from fencinglab.errors import InputError, UsageError
+from fencinglab.explore import program
+from fencinglab.explore.hazards import Hazard, spent
 from fencinglab.explore.invariants import ALERTING, ENDING, INVARIANTS, Effect, Past
 from fencinglab.explore.sender import Message, Sender, Shared, frozen, plain
-from fencinglab.explore.standing import Standing, unfenced, without
-from fencinglab.explore.steps import NAMES, Move, Step
-
-LEFT_OUT = ("renew", "schedule", "retry")  # kinds of optional operations that are not tried unless they are asked for
+from fencinglab.explore.standing import Standing
+from fencinglab.explore.weaker import unfenced
+from fencinglab.explore.world import NAMES, Move, Step
 
 Receiver = Callable[[Requests, Items, str, dict[str, Any]], Sent]  # items, operation, bindings -> what comes of it
 
@@ -41,16 +42,15 @@ class Team:
             raise UsageError(
                 f"--workers {workers}: a search needs 1 to {len(NAMES) - 1}; with more than 2 it takes long"
             )
-        _claimed(file)
         self.file, self.hazards, self.names = file, tuple(hazards), tuple(NAMES[:workers])
         self._ask, self.stands = receiver, Standing(file)
         self.idle = Sender()
-        self.program = tuple(use for use in file.program if self._tried(use, optional))
+        self.program = program.tried(file, self.hazards, optional)
         self.left_out = tuple(use.operation for use in file.program if use not in self.program)
         self.kinds = tuple(file.operations[use.operation].kind for use in self.program)
         if "grant" not in self.kinds:
             raise InputError(f"{file.name}: {NO_ACQUIRE}")
-        self.words = _words([use.operation for use in self.program])
+        self.words = program.words(self.program)
         self.loose = unfenced(file)
         self._known: dict[tuple[Items, str, str], Sent] = {}
         self.start = Shared(self.stands.seen(start), 0, 0, tuple(hazard.times for hazard in self.hazards))
@@ -100,12 +100,6 @@ class Team:
         """What the receiver has been asked: the operation, the items, the text of the request; and what came of it."""
         return ((operation, items, text, sent) for (items, operation, text), sent in self._known.items())
 
-    def without(self, operation: str, condition: str) -> Team:
-        """The same workers with one condition less."""
-        one = self.file.operations[operation]
-        changed = {**self.file.operations, operation: one._replace(input=without(one.input, condition))}
-        return self.with_file(self.file._replace(operations=changed))
-
     def with_file(self, file: Requests) -> Team:
         """The same workers with other requests; what the receiver was asked before is known to both.
 
@@ -122,11 +116,6 @@ class Team:
         other.start = self.start._replace(items=other.stands.seen(files.begin(file)))
         return other
 
-    def needs(self, operation: str) -> set[str]:
-        """What a worker must have learned from replies before it can send the operation."""
-        one = self.file.operations[operation]
-        return {name for name in names_in([one.input, one.expects]) if "." in name or name == "token"}
-
     def decision(self, items: Items, message: Message) -> str:
         """What the receiver would make of a request that a worker has sent."""
         operation = self.program[message.place].operation
@@ -136,7 +125,6 @@ class Team:
 
     def common(self, shared: Shared) -> Iterator[Move]:
         """A lease runs out; an item is deleted, and the protected one comes to be again where the file says how."""
-        item = self.stands.item(shared.items)
         if "expires_at" in self.file.map and self.stands.runs(shared.items, shared.now):
             after = shared._replace(now=self.stands.later(shared.items, shared.now))
             yield Move(
@@ -152,7 +140,7 @@ class Team:
             yield Move(
                 Step("restore", number=token), less._replace(items=shared.backup, issued=None, backup=None), self.idle
             )
-        if not item and self.file.creates:
+        if shared.items[0] is None and self.file.creates:
             yield Move(Step("create"), self._created(shared), self.idle)
 
     def of_worker(self, shared: Shared, worker: Sender, name: str) -> Iterator[Move]:
@@ -196,27 +184,6 @@ class Team:
 
     # --- how
 
-    def _tried(self, use: files.Use, optional: bool) -> bool:
-        kind = self.file.operations[use.operation].kind
-        if kind == "release":
-            return any(hazard.name == "release" for hazard in self.hazards)
-        return optional or not use.optional or kind not in LEFT_OUT
-
-    def _next(self, place: int) -> Iterator[int]:
-        """The places of the program from which a worker may choose: of several ways to finish any one."""
-        for at in range(place, len(self.program)):
-            yield at
-            finishes = self.kinds[at] == "finish" and "finish" in self.kinds[at + 1 :]
-            if not self.program[at].optional and not finishes:
-                return
-
-    def _following(self, place: int) -> int:
-        """The place after this one; after a finish other ways to finish are left out."""
-        at = place + 1
-        while self.kinds[place] == "finish" and at < len(self.program) and self.kinds[at] == "finish":
-            at += 1
-        return at
-
     def _sends(self, shared: Shared, worker: Sender, name: str, place: int) -> Iterator[Move]:
         bound = self._bound(shared, worker, name, self.words[place])
         clocks = [(shared, shared.now, "send")]
@@ -250,7 +217,7 @@ class Team:
             grant = after.grants
         if grant and (self.kinds[place] == "grant" or operation in self.file.token_from):
             token = self._token(plain(bindings))
-        following = self._following(place)
+        following = program.following(self.kinds, place)
         if self.kinds[place] == "grant" and self.stands.finished(after.items) and "alert" in self.kinds:
             following = self.kinds.index("alert")  # the reply shows that nothing else is left to do
         after_it = worker._replace(place=following, grant=grant, token=token, knows=frozen(knows))
@@ -261,7 +228,8 @@ class Team:
     def _open(self, worker: Sender) -> list[int]:
         """The places from which the worker may choose for which it has learned what the operation needs."""
         known = {name for name, _ in worker.knows} | ({"token"} if worker.token is not None else set())
-        return [place for place in self._next(worker.place) if self.needs(self.program[place].operation) <= known]
+        places = program.choices(self.program, self.kinds, worker.place)
+        return [at for at in places if program.needs(self.file, self.program[at].operation) <= known]
 
     def _bound(self, shared: Shared, worker: Sender, name: str, word: str) -> dict[str, Any]:
         """What a worker binds for its next operation."""
@@ -322,7 +290,7 @@ class Team:
     def _alone(self, shared: Shared, wanted: str) -> tuple[bool, tuple[Step, ...]]:
         """Whether one more worker, undisturbed, gets an operation of this kind accepted from here; and its steps."""
         shared = shared._replace(now=self.stands.later(shared.items, shared.now), left=())
-        if not self.stands.item(shared.items) and self.file.creates:
+        if shared.items[0] is None and self.file.creates:
             shared = self._created(shared)
         name, worker, steps = NAMES[len(self.names)], Sender(), list[Step]()
         while not worker.stopped and worker.place < len(self.program):
@@ -373,19 +341,3 @@ class Team:
             return files.token(self.file, bindings)
         except Unbound:
             return None
-
-
-def _claimed(file: Requests) -> None:
-    """Refuse a claim about an invariant or a hazard that there is not."""
-    for part, known in (("holds", INVARIANTS), ("breaks", INVARIANTS), ("hazards", HAZARDS)):
-        for one in getattr(file.claims, part):
-            if str(one).partition("=")[0] not in known:
-                near = f"nearest: `{nearest(str(one), known, 1)[0]}`; allowed: {', '.join(known)}"
-                raise InputError(f"{file.name}: `claims`: `{part}` has no `{one}` ({near})")
-
-
-def _words(names: list[str]) -> tuple[str, ...]:
-    """A word for each place of the program, in its ids and values: what is used again is another operation."""
-    return tuple(
-        f"{name}{names[: place + 1].count(name)}" if name in names[:place] else name for place, name in enumerate(names)
-    )

@@ -15,9 +15,9 @@ from fencinglab.explore import walk
 from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
 from fencinglab.explore.run import breaks, counterexample, events_of, lost_at, passing, written
 from fencinglab.explore.search import Answer, Run
-from fencinglab.explore.steps import Step
 from fencinglab.explore.team import Team
 from fencinglab.explore.walk import Happened
+from fencinglab.explore.world import Step
 from fencinglab.model import replay
 from fencinglab.model.event import MUTATIONS
 from fencinglab.model.fix import FIXES
@@ -78,7 +78,7 @@ def _lost_at(told: Told, invariant: str, program: Sequence[str]) -> int:
 def harmless(answer: Answer) -> list[Told]:
     """Runs in which nothing unsafe is done, each the shortest to something that must be reachable."""
     if not isinstance(answer.model, Team):
-        return [replayed(replay.replay(timeline, answer.model.fix)) for _, timeline in passing(answer)]
+        return [*map(replayed, passing(answer))]
     team = answer.model
     return [
         of_requests(team, run, name, f"In this run {SOMETIMES[name]}")

@@ -1,21 +1,19 @@
-"""A run of a team's requests walked again, with what each step did to the items; and why each condition is there."""
+"""A run of a team's requests walked again, with what each step did to the items."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fencinglab.dynamodb import requests as files
 from fencinglab.dynamodb.placeholders import names_in
-from fencinglab.dynamodb.requests import Items, singles
-from fencinglab.dynamodb.sending import Step as Sent
-from fencinglab.dynamodb.sending import unmet
+from fencinglab.dynamodb.requests import Items
 from fencinglab.explore.invariants import INVARIANTS, Past, observe
-from fencinglab.explore.search import Answer, Run, Verdict, explore
+from fencinglab.explore.search import Answer, Run, Verdict
 from fencinglab.explore.sender import Message, Sender, Shared
-from fencinglab.explore.steps import Move, Step
 from fencinglab.explore.team import Team
+from fencinglab.explore.world import Move, Step
 
 UNDONE, REISSUED = "what is finished can be changed", "a grant can issue no newer token"
 
@@ -29,15 +27,6 @@ class Happened(NamedTuple):
     after: Items
     token: int | None = None  # that the request presented
     breaks: tuple[str, ...] = ()  # the invariants that the step itself breaks
-
-
-class Needed(NamedTuple):
-    """One condition of one operation, and what happens without it."""
-
-    operation: str
-    condition: str
-    answer: Answer  # of the search without it; of the one with it, where that stopped: it says nothing to compare with
-    breaks: tuple[str, ...]  # the invariants that are violated without it, and are not with it
 
 
 def walked(team: Team, run: Run) -> list[Happened]:
@@ -169,37 +158,3 @@ def _plain(value: dict[str, object] | None) -> str:
     if isinstance(content, list):
         return f"{{{' '.join(map(str, content))}}}"
     return f'"{content}"' if tag == "S" and str(content).isdecimal() else str(content)
-
-
-def never(team: Team) -> dict[str, str]:
-    """The operations that were sent and never accepted, each with why: what is never met, or kept it undecided."""
-    asked: dict[str, list[tuple[Items, str, Sent]]] = {}
-    for operation, items, text, sent in team.asked_for:
-        asked.setdefault(operation, []).append((items, text, sent))
-    found = {}
-    for operation, answers in asked.items():
-        if all(sent.decision != "accepted" for _, _, sent in answers):
-            parts = set[str].intersection(*(unmet(team.file, operation, items, text) for items, text, _ in answers))
-            undecided = [sent.reason for _, _, sent in answers if sent.decision == "unknown"]
-            which = " and ".join(f"`{part}`" for part in sorted(parts)) or "its condition"
-            what = f"{which} of `{operation}` is never true here"
-            found[operation] = undecided[0] if undecided and not parts else what
-    return found
-
-
-def conditions(team: Team) -> list[tuple[str, str]]:
-    """Every operation of the program that has conditions, with each of them, in the order of the program."""
-    used = singles(team.file, [use.operation for use in team.program])
-    return [(single.operation, part) for single in used for part in single.parts]
-
-
-def needed(team: Team, answer: Answer, most: int, progress: Callable[[str], None] = lambda _: None) -> Sequence[Needed]:
-    """For every condition what breaks without it within the same bounds; nothing = it is redundant there."""
-    found = []
-    for operation, condition in conditions(team):
-        progress(f"{operation} without {condition}")
-        without = answer if answer.stopped else explore(team.without(operation, condition), most=most)
-        broken = [v.invariant for v in without.verdicts if v.status == "violated"]
-        breaks = tuple(name for name in broken if answer.of(name).status != "violated")
-        found.append(Needed(operation, condition, without, breaks))
-    return found

@@ -1,4 +1,4 @@
-"""`fencinglab check --fix` and `compare --matrix` from the command line."""
+"""`fencinglab check` and `compare --matrix` from the command line."""
 
 from __future__ import annotations
 
@@ -51,6 +51,13 @@ def test_exit_codes(words, code, capsys):
         (["check", "no-such-file", "--show", "x"], "--show x: is none of order"),  # before anything is searched
         (["check", "--fix", "fenced", "--fail-on", "x"], "--fail-on x: `x` is none of window, cost"),
         (["check", "--fix", "fenced", "--conditions"], "--conditions belongs to a request file; leave it out"),
+        (["check"], "check needs either a request file or --fix NAME"),
+        (["check", "broken-unconditional", "--fix", "fenced"], "check needs either a request file or --fix NAME"),
+        (["check", "no-such-file"], "`no-such-file` is neither a request file that comes with fencinglab nor a file"),
+        (["check", "broken-unconditional", "--workers", "0"], "--workers 0: a search needs 1 to 8"),
+        (["check", "broken-unconditional", "--max-states", "0"], "--max-states 0: a search needs at least 1"),
+        (["check", "a", "b", "c"], "check takes one request file, or two to set side by side, not 3"),
+        (["check", "late-render", "request-status", "--conditions"], "--conditions belongs to one request file"),
         (["check", "broken-unconditional", "--writes", "2"], "--writes 2 belongs to --fix NAME; leave it out"),
         (["check", "broken-unconditional", "--alert", "with"], "--alert with belongs to --fix NAME; leave it out"),
         (["compare", "--matrix", "--fix", "x"], "`x` is no fix"),

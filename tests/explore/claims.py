@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
 from fencinglab.explore.hazards import chosen
+from fencinglab.explore.needed import Needed
 from fencinglab.explore.search import MOST_STATES, Answer
-from fencinglab.explore.walk import Needed
 
 
 def main(argv: Sequence[str] | None = None) -> int:

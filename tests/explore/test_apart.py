@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from fencinglab import cli
 from fencinglab.check import files, told
 from fencinglab.check.check import beside
 from fencinglab.dynamodb import shelf
@@ -61,17 +60,3 @@ def test_both_verdicts_stand_side_by_side(two):
     assert [file["exit_code"] for file in whole["files"]] == [3, 1]
     assert whole["apart"]["timeline"] == written["apart.timeline"]
     assert whole["apart"]["other"] == "a late copy of A's record_response is accepted"
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["a", "b", "c"], "check takes one request file, or two to set side by side, not 3"),
-        (["late-render", "request-status", "--conditions"], "--conditions belongs to one request file"),
-        (["late-render", "request-status", "--fix", "fenced"], "check needs either a request file or --fix NAME"),
-    ],
-)
-def test_bad_input_is_one_sentence(words, sentence, capsys):
-    """What two files cannot be asked is refused."""
-    assert cli.main(["check", *words]) == 2
-    assert sentence in capsys.readouterr().err

@@ -13,7 +13,8 @@ from fencinglab.audit import audit
 from fencinglab.explore.invariants import Past, observe
 from fencinglab.explore.run import timeline_of
 from fencinglab.explore.search import model_of
-from fencinglab.explore.steps import NOBODY, Model, Step
+from fencinglab.explore.steps import NOBODY, Model
+from fencinglab.explore.world import Step
 from fencinglab.model.fix import FIXES
 from fencinglab.model.replay import replay
 

@@ -6,6 +6,8 @@ import json
 from contextlib import contextmanager
 from itertools import combinations
 
+from teams import changed
+
 from fencinglab.check import files, page, told
 from fencinglab.check.check import Check, check
 from fencinglab.dynamodb import sending, shelf
@@ -17,6 +19,7 @@ from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.repair import UNSAFE, repair
 from fencinglab.explore.search import explore
 from fencinglab.explore.team import Team
+from fencinglab.inert import inert
 
 
 @contextmanager
@@ -26,13 +29,6 @@ def searched(file, workers=2):
         client = mock.client()
         with sending.tables(client, file, streams=False):
             yield explore(Team(file, lambda *asked: sending.step(client, *asked), begin(file), workers))
-
-
-def changed(name, change):
-    """A request file that comes with the package, changed."""
-    raw = json.loads((shelf.FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    change(raw)
-    return parse(json.dumps(raw), f"{name}.json")
 
 
 def test_it_is_the_smallest():
@@ -102,6 +98,23 @@ def test_no_set_helps_where_nothing_tells_two_grants_apart():
 
     assert found.answer is None
     assert "`map` names no token that they could ask for" in " ".join(told.mended(found).split())
+
+
+def test_a_request_to_paste_is_whole():
+    """A long value and characters that could act on a screen are written so that nothing is cut, replaced or acts."""
+    note = "x" * 9_000 + "\u202e\x1b[31m\x7f"
+
+    def noted(raw):
+        finish = raw["operations"]["finish"]["update-item"]
+        finish["UpdateExpression"] = finish["UpdateExpression"].replace("SET ", "SET note = :note, ", 1)
+        finish["ExpressionAttributeValues"][":note"] = {"S": note}
+
+    found = check(changed("broken-unconditional", noted), workers=1, repaired=True, most=100_000)
+    [text] = [text for name, _, text in told.requests(found.repair) if name == "finish"]
+
+    assert json.loads(text)["ExpressionAttributeValues"][":note"] == {"S": note}
+    assert json.loads(files.contents(found)["repair/finish.json"]) == json.loads(text)
+    assert all(line == inert(line, len(line)) for line in text.splitlines())
 
 
 def test_what_is_not_repaired():

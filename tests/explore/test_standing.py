@@ -5,54 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from teams import mine
 
 from fencinglab.check import told
 from fencinglab.check.check import check
-from fencinglab.dynamodb.parse import parse
 from fencinglab.errors import InputError
 from fencinglab.explore import recorded, telling
 from fencinglab.explore.hazards import Hazard
 
 TTL = [Hazard("ttl")]
-
-
-def mine(change=lambda raw: None):
-    """A job in one item and its lease in another: each write is a transaction that asks the lease for the token."""
-    raw = {
-        "table": {
-            "TableName": "jobs", "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-        },
-        "start": {"id": "job", "stage": "NEW"},
-        "program": ["acquire", "save", "complete"],
-        "map": {"token": "fence", "holder": "holder", "expires_at": "expiry", "status": "stage", "value": "kept"},
-        "terminal": ["DONE"],
-        "given": {"lease": 60},
-        "operations": {
-            "acquire": {"kind": "grant", "update-item": {
-                "TableName": "jobs", "Key": {"id": "lease"}, "ReturnValues": "ALL_NEW",
-                "UpdateExpression": "SET holder = :worker, expiry = :expiry ADD fence :one",
-                "ConditionExpression": "attribute_not_exists(holder) OR expiry < :now",
-                "ExpressionAttributeValues": {":worker": "$worker", ":expiry": "$expiry", ":now": "$now", ":one": 1},
-            }},
-            "save": _write("kept = :value"),
-            "complete": {"kind": "finish", **_write("kept = :value, stage = :done")},
-        },
-    }  # fmt: skip
-    change(raw)
-    return parse(json.dumps(raw), "mine.json")
-
-
-def _write(sets):
-    held = {
-        "TableName": "jobs", "Key": {"id": "lease"}, "ConditionExpression": "fence = :token",
-        "ExpressionAttributeValues": {":token": "$token"},
-    }  # fmt: skip
-    done = {
-        "TableName": "jobs", "Key": {"id": "job"}, "UpdateExpression": f"SET {sets}",
-        "ConditionExpression": "stage <> :done", "ExpressionAttributeValues": {":value": "$value", ":done": "DONE"},
-    }  # fmt: skip
-    return {"transact-write-items": {"TransactItems": [{"ConditionCheck": held}, {"Update": done}]}}
 
 
 @pytest.mark.parametrize("mapped", [{}, {"ttl": "expiry"}])
@@ -128,15 +89,6 @@ def test_what_counts_is_a_whole_number(column, attribute, stored):
         check(file, most=1_000)
 
 
-@pytest.mark.parametrize(("column", "attribute"), [("expires_at", "expiries"), ("holder", "lease.holder")])
-def test_a_column_is_looked_up_where_something_stands(column, attribute):
-    """A slip in `map`, or a path into an attribute, is refused with the nearest: without it nothing could be seen."""
-    file = mine(lambda raw: raw["map"].update({column: attribute}))
-
-    with pytest.raises(InputError, match=f"`map` has `{attribute}` for {column}, and no request ever stores it"):
-        check(file, most=100_000)
-
-
 def test_a_grant_of_what_is_finished_claims_no_place_in_its_value():
     """Who is granted a finished job is refused by it: the value that stands is that of its one owner."""
     answer = check(mine(), most=100_000).answer
@@ -193,15 +145,3 @@ def test_a_repair_lets_somebody_finish():
     assert found.answer.of("can-finish").status == "violated"  # with these conditions a second owner never writes
     assert found.repair.answer.of("ownership").status == "holds"
     assert found.repair.answer.of("can-finish").length > 0
-
-
-@pytest.mark.parametrize(
-    ("part", "one", "near"),
-    [("holds", "ownerships", "ownership"), ("breaks", "orders", "order"), ("hazards", "crashes", "crash")],
-)
-def test_a_claim_is_about_something_that_there_is(part, one, near):
-    """An invariant or a hazard that there is not is refused with the nearest, not passed over."""
-    file = mine(lambda raw: raw.update(claims={part: [one]}))
-
-    with pytest.raises(InputError, match=rf"`claims`: `{part}` has no `{one}` \(nearest: `{near}`; allowed: "):
-        check(file, most=1_000)

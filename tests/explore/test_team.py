@@ -6,17 +6,16 @@ import json
 
 import claims
 import pytest
+from teams import changed, example
 
-from fencinglab import cli
-from fencinglab.check import files, page, told
+from fencinglab.check import files, told
 from fencinglab.check.check import check
 from fencinglab.dynamodb import shelf
-from fencinglab.dynamodb.parse import parse
 from fencinglab.errors import InputError
 from fencinglab.explore import recorded, walk
 from fencinglab.explore.hazards import Hazard
 from fencinglab.explore.search import explore
-from fencinglab.explore.standing import unfenced, without
+from fencinglab.explore.weaker import unfenced
 from fencinglab.inert import WIDTH
 
 
@@ -42,16 +41,6 @@ def test_it_keeps_its_claims(as_text):
     file = shelf.find("broken-token-as-text")
 
     assert [*claims.unmet(as_text.answer, file.claims.holds, file.claims.breaks)] == []
-
-
-def test_a_condition_is_needed_or_the_file_says_that_it_is_not():
-    """Without any single condition of a good file something breaks, unless the file calls it redundant; and all that it calls so are."""
-    file = shelf.find("late-render")
-    found = check(file, most=100_000, conditions=True)
-
-    assert len(found.needed) == 15 and {bool(need.breaks) for need in found.needed} == {True, False}
-    assert [*claims.undeclared(found.needed, file.claims.redundant)] == []
-    assert len([*claims.undeclared(found.needed, ())]) == len(file.claims.redundant) == 14
 
 
 def test_the_receiver_is_asked_once_for_each_items_and_request(as_text):
@@ -116,40 +105,6 @@ def test_a_finished_request_is_taken_up_again_by_the_literal_acquire():
     assert [answer.of(name).status for name in ("order", "ownership", "terminal")] == ["holds"] * 3
 
 
-def test_a_condition_is_taken_out_with_what_only_it_used():
-    """Without a condition the rest of the request is as it was; a value that nothing uses any more is gone."""
-    given = {
-        "UpdateExpression": "SET a = :a",
-        "ConditionExpression": "#o = :o AND b = :a",
-        "ExpressionAttributeNames": {"#o": "owner"},
-        "ExpressionAttributeValues": {":a": {"N": "1"}, ":o": {"S": "A"}},
-    }
-
-    assert without(given, "#o = :o") == {
-        "UpdateExpression": "SET a = :a",
-        "ConditionExpression": "b = :a",
-        "ExpressionAttributeValues": {":a": {"N": "1"}},
-    }
-    assert without(without(given, "#o = :o"), "b = :a") == {
-        "UpdateExpression": "SET a = :a",
-        "ExpressionAttributeValues": {":a": {"N": "1"}},
-    }
-    assert without(given, "c = :c") == given
-
-
-def test_why_each_condition_is_there():
-    """With one worker nobody can be stale: a condition on the owner is redundant there, one on the token guards nothing more."""
-    found = check(shelf.find("broken-finish-twice"), workers=1, conditions=True, most=100_000)
-    text = told.why(found.needed)
-
-    assert {need.operation for need in found.needed} == {"acquire", "record_response", "finish"}
-    assert len(found.needed) == len(walk.conditions(found.answer.model))
-    assert "leaseOwner = :worker: redundant within these bounds" in text
-    assert told.ALONE in " ".join(text.split())  # or all that stand in for each other would be taken for needless
-    assert any(need.breaks for need in found.needed)
-    assert "✕ NOT contains(operationsDone, :operation): without it it can be finished twice" in text
-
-
 @pytest.mark.parametrize(
     ("stored", "action", "value"),
     [
@@ -160,14 +115,15 @@ def test_why_each_condition_is_there():
 )
 def test_what_an_update_builds_on_stays_in_the_item(stored, action, value):
     """A finish that depends on an attribute which nothing else looks at is carried out, not refused for want of it."""
-    raw = json.loads(shelf.source("request-status")[0])
-    raw["start"]["kept"] = stored
-    finish = raw["operations"]["finish"]["update-item"]
-    finish["UpdateExpression"] = finish["UpdateExpression"].replace("SET ", f"SET {action}, ", 1)
-    finish["ExpressionAttributeValues"][":more"] = value
-    found, plain = (
-        check(file, workers=1, most=100_000) for file in (parse(json.dumps(raw), "mine"), shelf.find("request-status"))
-    )
+
+    def keeping(raw):
+        raw["start"]["kept"] = stored
+        finish = raw["operations"]["finish"]["update-item"]
+        finish["UpdateExpression"] = finish["UpdateExpression"].replace("SET ", f"SET {action}, ", 1)
+        finish["ExpressionAttributeValues"][":more"] = value
+
+    both = changed("request-status", keeping), shelf.find("request-status")
+    found, plain = (check(file, workers=1, most=100_000) for file in both)
 
     assert {sent.decision for *_, sent in found.answer.model.asked_for} == {"accepted", "rejected"}
     assert found.answer.states == plain.answer.states
@@ -189,9 +145,7 @@ def test_what_is_finished_stays_as_it_is(condition, update, status):
         save["UpdateExpression"] = save["UpdateExpression"].replace("jobResult = :value", update)
         save["ConditionExpression"] = f"fencingToken = :token AND leaseOwner = :worker{condition}"
 
-    raw = json.loads(files.example())
-    cut(raw)
-    found = check(parse(json.dumps(raw), "mine.json"), repaired=True, most=100_000)
+    found = check(example(cut), repaired=True, most=100_000)
 
     assert found.answer.of("terminal").status == status
     assert found.answer.of("ownership").status == "holds"
@@ -212,10 +166,12 @@ def test_what_is_finished_stays_as_it_is(condition, update, status):
 )
 def test_a_grant_that_issues_no_newer_token_is_told_and_not_repaired(update, says):
     """Two holders with one token are told apart by nothing that carries it: no condition on the writes mends that."""
-    raw = json.loads(files.example())
-    acquire = raw["operations"]["acquire"]["update-item"]
-    acquire["UpdateExpression"] = f"SET leaseOwner = :worker, leaseExpiresAt = :expiry, {update}"
-    found = check(parse(json.dumps(raw), "mine.json"), repaired=True, most=100_000)
+
+    def kept(raw):
+        acquire = raw["operations"]["acquire"]["update-item"]
+        acquire["UpdateExpression"] = f"SET leaseOwner = :worker, leaseExpiresAt = :expiry, {update}"
+
+    found = check(example(kept), repaired=True, most=100_000)
 
     assert told.headline(found.answer) == "Violated: with mine.json a grant can issue no newer token, after 5 steps."
     assert says in " ".join(told.screen(found.answer).split())
@@ -237,7 +193,7 @@ def test_a_table_that_is_restored_issues_a_token_again():
 
 def test_a_worker_without_fencing_is_refused_by_nothing_of_its_own():
     """A version that asks for neither token nor owner writes under a newer grant, though the file itself holds."""
-    file = changed("broken-finish-twice", lambda raw: None)
+    file = shelf.find("broken-finish-twice")
     answer = check(file, hazards=[Hazard("unfenced-worker")], most=4_000).answer
     loose = unfenced(file).operations
     happened = walk.walked(answer.model, answer.of("ownership").run)
@@ -246,26 +202,6 @@ def test_a_worker_without_fencing_is_refused_by_nothing_of_its_own():
     assert loose["finish"].input["ConditionExpression"] == "NOT contains(operationsDone, :operation)"
     assert loose["acquire"] == file.operations["acquire"]
     assert (happened[-1].token, happened[-1].says.split(":")[0]) == (None, "A's record_response is accepted")
-
-
-def changed(name, change):
-    """A request file that comes with the package, changed."""
-    raw = json.loads((shelf.FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    change(raw)
-    return parse(json.dumps(raw), f"{name}.json")
-
-
-def test_nobody_can_ever_acquire():
-    """A condition that is never true is found by the search and said in one sentence."""
-
-    def never(raw):
-        raw["operations"]["acquire"]["update-item"]["ConditionExpression"] += " AND attribute_not_exists(requestId)"
-
-    with pytest.raises(
-        InputError,
-        match=r"nobody can ever acquire: `attribute_not_exists\(requestId\)` of `acquire` is never true here",
-    ):
-        check(changed("broken-unconditional", never), most=1_000)
 
 
 def test_a_worker_that_lacks_what_it_needs_stops():
@@ -278,82 +214,3 @@ def test_a_worker_that_lacks_what_it_needs_stops():
     assert not answer.stopped
     with pytest.raises(InputError, match=r"operation `record_response` is never sent: no worker ever learns \$token"):
         check(changed("broken-unconditional", unlearned), most=100_000)
-
-
-def test_an_optional_operation_that_is_never_carried_out_is_told():
-    """A release behind a finish that ends the lease, and a write that needs a reply which nobody gets, stop nobody."""
-
-    def idle(raw):
-        raw["program"].remove("give_up?")
-        del raw["operations"]["give_up"]
-        complete = raw["operations"]["complete"]["update-item"]
-        for name, kind, condition in (("release", "release", "leaseOwner = :w"), ("extra", "write", "version > :w")):
-            raw["program"].append(f"{name}?")
-            raw["operations"][name] = {"kind": kind, "update-item": {
-                "TableName": complete["TableName"], "Key": complete["Key"],
-                "UpdateExpression": "REMOVE leaseExpiresAt", "ConditionExpression": condition,
-                "ExpressionAttributeValues": {":w": "$worker" if name == "release" else "$release.noSuch"},
-            }}  # fmt: skip
-
-    found = check(changed("late-render", idle), workers=1, hazards=[Hazard("release")], most=100_000)
-
-    assert found.idle == (
-        "operation `release` can never be accepted: `leaseOwner = :w` of `release` is never true here",
-        "operation `extra` is never sent: no worker ever learns $release.noSuch",
-    )
-    assert found.answer.of("can-finish").status == "holds"
-    assert "Never carried out: operation `release` can never be accepted" in told.asked(found)
-    assert "Never carried out: operation <code>release</code> can never be accepted" in page.html(found)
-    assert json.loads(files.contents(found)["check.json"])["never_carried_out"] == [*found.idle]
-
-
-def test_an_operation_that_can_never_be_accepted():
-    """So is the condition of any other operation, such as one on an attribute that nothing ever writes."""
-
-    def never(raw):
-        finish = raw["operations"]["finish"]["update-item"]
-        finish["ConditionExpression"] = "attribute_exists(requestId) AND fence = :token"
-
-    with pytest.raises(InputError, match="operation `finish` can never be accepted: `fence = :token` of `finish`"):
-        check(changed("broken-unconditional", never), most=100_000)
-
-
-@pytest.mark.parametrize(
-    ("sets", "condition", "value", "why"),
-    [
-        ("n = :v", "version > :v", {"S": "0"}, "`version > :v` of `finish` is never true here"),
-        ("n = hint + :v", "attribute_exists(requestId)", {"N": "1"}, "ValidationException: The provided expression"),
-    ],
-)
-def test_what_a_receiver_never_decides_is_no_pass(sets, condition, value, why):
-    """A finish that compares a number with a text, or counts on what each grant removes, is told, not taken as refused."""
-
-    def undecided(raw):
-        raw["start"]["hint"] = 1
-        raw["operations"]["acquire"]["update-item"]["UpdateExpression"] += " REMOVE hint"
-        finish = raw["operations"]["finish"]["update-item"]
-        finish["UpdateExpression"] = finish["UpdateExpression"].replace("SET ", f"SET {sets}, ", 1)
-        finish["ConditionExpression"] = condition
-        finish["ExpressionAttributeValues"][":v"] = value
-
-    with pytest.raises(InputError, match=f"operation `finish` can never be accepted: {why}"):
-        check(changed("broken-unconditional", undecided), most=100_000)
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["check"], "check needs either a request file or --fix NAME"),
-        (["check", "broken-unconditional", "--fix", "fenced"], "check needs either a request file or --fix NAME"),
-        (["check", "no-such-file"], "`no-such-file` is neither a request file that comes with fencinglab nor a file"),
-        (["check", "broken-unconditional", "--workers", "0"], "--workers 0: a search needs 1 to 8"),
-        (["check", "broken-unconditional", "--max-states", "0"], "--max-states 0: a search needs at least 1"),
-    ],
-)
-def test_bad_input_is_one_sentence(words, sentence, capsys):
-    """Exit 2 with the name and what is allowed, and no traceback."""
-    assert cli.main(words) == 2
-    said = capsys.readouterr().err
-
-    assert sentence in said
-    assert said.count("\n") == 1

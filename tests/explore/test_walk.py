@@ -1,4 +1,4 @@
-"""A run of requests is what a receiver really does; and why each of their conditions is there."""
+"""A counterexample of requests is what a receiver really does: sent in one go, every request is decided as the search says."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import json
 
 import pytest
 
-from fencinglab.check import files, told
 from fencinglab.check.check import check
 from fencinglab.dynamodb import requests, sending, shelf
 from fencinglab.dynamodb.mock import Mock
-from fencinglab.dynamodb.parse import parse
 from fencinglab.explore import walk
 from fencinglab.explore.sender import plain
 
@@ -41,25 +39,3 @@ def test_every_counterexample_is_sent_in_one_go(name):
                     answered = sending.send(receiver, file, request, bindings)
                     assert (answered.decision == "accepted") == move.step.accepted, (verdict.invariant, move.step)
                     assert team.stands.seen(sending.read(receiver, where)) == move.shared.items
-
-
-def test_a_condition_that_keeps_a_second_grant_out_is_needed():
-    """What was never put to the test breaks without the only condition that left it so: that is not redundant."""
-    raw = json.loads(files.example())
-    acquire, save = (raw["operations"][name]["update-item"] for name in ("acquire", "save"))
-    acquire["ConditionExpression"] = "attribute_not_exists(leaseOwner)"
-    save["ConditionExpression"] = "attribute_exists(jobId)"
-    del acquire["ExpressionAttributeValues"][":now"]
-    found = check(parse(json.dumps(raw), "mine.json"), most=100_000, conditions=True)
-    [first, *_] = found.needed
-
-    assert found.answer.of("ownership").status == "empty"
-    assert first.condition == "attribute_not_exists(leaseOwner)" and "ownership" in first.breaks
-
-
-def test_beside_a_search_that_stopped_no_condition_is_redundant():
-    """Where the search with all conditions did not see every state, it is not searched without one, and that is said."""
-    answer = check(shelf.find("broken-finish-twice"), workers=1, most=100_000).answer
-    found = walk.needed(answer.model, answer._replace(stopped="stopped early"), most=100_000)
-
-    assert {told.without(need) for need in found} == {"not decided: stopped early"}

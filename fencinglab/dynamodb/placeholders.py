@@ -30,7 +30,7 @@ Bindings = Mapping[str, Any]  # placeholder -> text or number; `OPERATION.ATTRIB
 
 
 class Unbound(InputError):
-    """A placeholder has no value at this moment, such as an attribute that a reply did not have."""
+    """A placeholder has no value at this moment, such as an attribute that a reply did not have, or one of no use."""
 
 
 def typed(value: Any) -> Any:
@@ -93,7 +93,10 @@ def _value(expression: str, known: Bindings) -> Any:
     terms = _TERM.split(expression.strip())
     if len(terms) == 1:
         return _named(terms[0], known)
-    numbers = [int(_plain(_named(term, known))) for term in terms[::2]]
+    try:
+        numbers = [int(_plain(_named(term, known))) for term in terms[::2]]
+    except (TypeError, ValueError):
+        raise Unbound(f"${{{expression}}}, of which a part is no whole number") from None
     return sum((n if sign == "+" else -n for sign, n in zip(terms[1::2], numbers[1:], strict=True)), numbers[0])
 
 

@@ -198,7 +198,10 @@ def learned(operation: str, reply: Item | None) -> dict[str, Any]:
 
 def expected(file: Requests, operation: str, reply: Item | None, bindings: Bindings) -> bool:
     """Whether a reply shows what the operation expects, so that the worker goes on; true where it expects nothing."""
-    wanted = filled(file.operations[operation].expects, _known(file, bindings))
+    try:
+        wanted = filled(file.operations[operation].expects, _known(file, bindings))
+    except Unbound as error:
+        raise Unbound(f"{file.name}: what operation `{operation}` expects needs {error}") from None
     return all((reply or {}).get(name) == value for name, value in wanted.items())
 
 

@@ -71,6 +71,15 @@ def test_what_is_not_known_is_named():
         bind(FILE, "finish", {"worker": "A", "now": 1, "operation": "A/1", "value": "v"})
     with pytest.raises(Unbound, match=r"needs \$look.fencingToken"):
         bind(of({"t": "$look.fencingToken"}), "probe", KNOWN | learned("look", None))
+    with pytest.raises(
+        Unbound, match=r"operation `probe` needs \$\{now \+ worker\}, of which a part is no whole number"
+    ):
+        bind(of({"t": "${now + worker}"}), "probe", KNOWN)
+    look = shelf.find("broken-check-then-write")
+    with pytest.raises(
+        Unbound, match=r"what operation `look_before_finish` expects needs \$worker, which has no value"
+    ):
+        expected(look, "look_before_finish", None, {})
     with pytest.raises(Unbound, match="the token, .* is not known"):
         token(FILE, {})
 

@@ -63,17 +63,24 @@ def test_each_file_is_whole(name):
     assert refused(file) is None
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_aws_cli_runs_it_unchanged(name, monkeypatch, capsys):
-    """Each bound request, given to `aws dynamodb … --cli-input-json`, does what `step` does with it: same items."""
+@pytest.fixture
+def aws(monkeypatch):
+    """The AWS CLI, run in this process and without anything that lies about on the machine."""
     from awscli.clidriver import create_clidriver
 
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    file, replies, driver = shelf.find(name), {}, create_clidriver()
+    given = {
+        "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null",
+    }  # fmt: skip
+    for variable, value in given.items():
+        monkeypatch.setenv(variable, value)
+    return create_clidriver().main
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_aws_cli_runs_it_unchanged(name, aws, capsys):
+    """Each bound request, given to `aws dynamodb … --cli-input-json`, does what `step` does with it: same items."""
+    file, replies = shelf.find(name), {}
     with Mock() as here, Mock() as there, there.served() as url:
         ours, theirs = here.client(), client(url)
         with tables(ours, file), tables(theirs, file):
@@ -89,9 +96,7 @@ def test_the_aws_cli_runs_it_unchanged(name, monkeypatch, capsys):
                     continue
                 made = step(ours, file, items, operation, known)
                 items = made.items
-                code = driver.main(
-                    ["dynamodb", request.action, "--cli-input-json", request.text, "--endpoint-url", url]
-                )  # fmt: skip
+                code = aws(["dynamodb", request.action, "--cli-input-json", request.text, "--endpoint-url", url])
                 printed = capsys.readouterr()
                 assert (code == 0) is (made.decision == "accepted"), printed.err
                 assert read(theirs, where) == items, operation
@@ -103,16 +108,11 @@ def test_the_aws_cli_runs_it_unchanged(name, monkeypatch, capsys):
                     assert made.decision == "accepted" or "ConditionalCheckFailed" in printed.err
 
 
-def test_the_articles_command_runs_as_written(tmp_path, monkeypatch, capsys):
+def test_the_articles_command_runs_as_written(tmp_path, monkeypatch, aws, capsys):
     """The article's own command line acquires, with its values in a file; it acquires a finished request again.
 
     So does broken-article-acquire, whose acquire has the same expressions; request-status refuses it as terminal.
     """
-    from awscli.clidriver import create_clidriver
-
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     monkeypatch.chdir(tmp_path)
     values = {":owner": {"S": "A"}, ":exp": {"N": "1060"}, ":one": {"N": "1"}, ":now": {"N": "1000"}}
     Path("lease-values.json").write_text(json.dumps(values))
@@ -133,7 +133,7 @@ def test_the_articles_command_runs_as_written(tmp_path, monkeypatch, capsys):
         receiver = client(url)
         with tables(receiver, article):
             receiver.put_item(TableName="request-status", Item=finished)
-            assert create_clidriver().main([*command, "--endpoint-url", url]) == 0
+            assert aws([*command, "--endpoint-url", url]) == 0
             assert json.loads(capsys.readouterr().out)["Attributes"]["fencingToken"] == {"N": "42"}
             known = {"worker": "A", "now": 1000, "operation": "A/1"}
             acquired = step(receiver, article, (requests.frozen(finished),), "acquire", known)

@@ -12,7 +12,7 @@ from poller import Alerts, RequestStatus
 from fencinglab.drill.desk import remove_expired
 from fencinglab.dynamodb import shelf
 from fencinglab.dynamodb.hold import Hold, ids
-from fencinglab.dynamodb.mock import Mock, client, lose_replies
+from fencinglab.dynamodb.mock import Mock, lose_replies
 from fencinglab.dynamodb.requests import Place, begin, frozen, places
 from fencinglab.dynamodb.sending import tables
 from fencinglab.errors import InputError
@@ -333,16 +333,6 @@ def test_ids_are_given_once():
     """Ids differ from each other and from those of another run of the same worker."""
     one, other = ids("A"), ids("A")
     assert len({next(one) for _ in range(50)} | {next(other) for _ in range(50)}) == 100
-
-
-def test_the_served_mock_is_the_same_receiver():
-    """A worker over HTTP and one in this process meet in one item."""
-    with Mock() as mock, mock.served() as url, tables(mock.client(), FILE):
-        a = RequestStatus(client(url), "A", "req-1", lambda: 1000)
-        b = RequestStatus(mock.client(), "B", "req-1", lambda: 1000)
-        a.enqueue()
-        assert a.acquire().ok and b.acquire().reason == "held"
-        assert json.dumps(a.look(), sort_keys=True) == json.dumps(b.look(), sort_keys=True)
 
 
 def test_a_file_that_does_not_say_how_an_item_comes_to_be(desk):

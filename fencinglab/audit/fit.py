@@ -45,13 +45,12 @@ class Observed(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """All that a log shows of times, and three counts."""
+    """All that a log shows of times, and counts."""
 
     times: dict[str, Observed]
-    grants: int  # those of which it can be told whether they vanished
-    vanished: (
-        int  # did not end, and no sign after a newer grant: crashed, silent, or refused where no refusal is logged
-    )
+    grants: int
+    known: int  # grants of which it can be told whether they vanished
+    vanished: int  # did not end, and no sign of them after a newer grant: crashed, or told and silent
     workers: int  # the most writers that one lease was granted to
 
 
@@ -108,8 +107,8 @@ _VALUES = {
         where place > next_place
         group by lease, order_scope, token having min(moment) >= any_value(next_at)""",
 }
-# Of a grant that ended or was given back before the next one nothing more need be seen; and where something came after
-# the next one that does not say under which token, it cannot be told whether it is a sign of the one before.
+# Of a grant that ended or was given back before the next one nothing more need be seen. It cannot be told whether one
+# vanished where something came after the next one that does not say under which token, or where no log shows refusals.
 _ENDS = """
     with ends as (
         select lease, order_scope, ended as token, min(place) as place from signs where ended is not null group by all),
@@ -117,9 +116,9 @@ _ENDS = """
         select lease, order_scope, max(place) as place from signs where token is null and kind <> 'grant' group by all),
     told as (
         select coalesce(last_place < next_place and coalesce(ends.place > next_place, true), false) as silent,
-            coalesce(untold.place > next_place, false) as unclear
+            coalesce(untold.place > next_place, false) or (select count(outcome) = 0 from history) as unclear
         from attempts left join ends using (lease, order_scope, token) left join untold using (lease, order_scope))
-    select count(*) filter (not silent or not unclear), count(*) filter (silent and not unclear) from told
+    select count(*), count(*) filter (not silent or not unclear), count(*) filter (silent and not unclear) from told
 """
 
 
@@ -128,13 +127,13 @@ def fit(con: duckdb.DuckDBPyConnection) -> Fit:
     con.execute(_SIGNS)
     con.execute(_ATTEMPTS)
     times = {name: _observed(con, name, query) for name, query in _VALUES.items()}
-    [(grants, vanished)] = con.execute(_ENDS).fetchall()
+    [(grants, known, vanished)] = con.execute(_ENDS).fetchall()
     [(workers,)] = con.execute("""
         select coalesce(max(workers), 0) from (select count(distinct holder) as workers from attempts group by lease)
         """).fetchall()
     con.execute("drop table signs")
     con.execute("drop table attempts")
-    return Fit(times, grants, vanished, workers)
+    return Fit(times, grants, known, vanished, workers)
 
 
 def _observed(con: duckdb.DuckDBPyConnection, name: str, query: str) -> Observed:

@@ -73,7 +73,7 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
             }
             for name, one in shows.times.items()
         ]  # fmt: skip
-        log |= {"grants": shows.grants, "vanished": shows.vanished, "workers": shows.workers}
+        log |= {"grants": shows.grants, "known": shows.known, "vanished": shows.vanished, "workers": shows.workers}
     safety = _safety([fix.name for fix in fixes], progress)
     costs = measure.measured(made, fixes, jobs, asked.seed, lambda done: progress(f"{done:,} jobs"))
     rows = [_row(cost, safety[cost.fix.name], log) for cost in costs]
@@ -175,14 +175,13 @@ def _fitted(found: fit.Fit, said: Mapping[str, str]) -> tuple[Workload, dict[str
         name: laws.observed(one.values) if name in LAWS else one.median for name, one in enough.items()
     }
     origin = {name: f"log, {one.seen:,} observed" for name, one in enough.items()}
-    if found.grants >= fit.ENOUGH:
-        least, most = COUNTS["workers"]
-        if found.workers >= least:
-            seen["workers"] = min(found.workers, most)
-            origin["workers"] = f"log, {found.workers:,} under one lease"
-        if found.vanished:  # none in so many is not never
-            seen["crash"] = found.vanished / found.grants
-            origin["crash"] = f"log, {found.vanished:,} of {found.grants:,} grants vanished, by a crash or not"
+    least, most = COUNTS["workers"]
+    if found.grants >= fit.ENOUGH and found.workers >= least:
+        seen["workers"] = min(found.workers, most)
+        origin["workers"] = f"log, {found.workers:,} under one lease"
+    if found.known >= fit.ENOUGH and found.vanished:  # none in so many is not never
+        seen["crash"] = found.vanished / found.known
+        origin["crash"] = f"log, {found.vanished:,} of {found.known:,} grants vanished, by a crash or not"
     made = workload(said, seen)
     taken = {name: origin[name] for name, value in seen.items() if getattr(made, name) == value}
     return made, taken | dict.fromkeys(said, "said")

@@ -27,12 +27,14 @@ A writes old
 
 
 def fitted(texts: list[str], **forgotten: None) -> fit.Fit:
-    """The fit of the histories of these events, each on a resource of its own; writes leave out what is forgotten."""
+    """The fit of the histories of these events, each on a resource of its own; rows leave out what is forgotten."""
     rows = []
     for number, text in enumerate(texts):
         run = replay(parse(HEAD + text, f"job-{number}.timeline"), FIXES["unfenced"])
         own = {"resource": f"job-{number}", "lease": f"job-{number}"}
-        rows += [row | own | (forgotten if row["kind"] == "write" else {}) for row in run.rows]
+        rows += [
+            row | own | (forgotten if row["kind"] == "write" or "outcome" in forgotten else {}) for row in run.rows
+        ]
     with duckdb.connect() as con:
         audit.load(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES))))
         return fit.fit(con)
@@ -62,7 +64,7 @@ def test_who_never_comes_back_is_counted():
     """A grant of which nothing is seen after it was superseded has vanished."""
     found = fitted(["A acquires\nA crashes\nlease expires\nB acquires\nB writes x\n"])
 
-    assert (found.grants, found.vanished) == (2, 1)
+    assert (found.grants, found.known, found.vanished) == (2, 2, 1)
 
 
 def test_work_and_pause_share_the_time_of_a_grant():
@@ -79,15 +81,15 @@ def test_a_grant_that_ended_has_not_vanished(end):
     """Who gave the lease back or finished before the next grant did not crash, though no more is seen of it."""
     found = fitted([f"A acquires\n{end}\n60 s pass\nB acquires\nB writes x\n"])
 
-    assert (found.grants, found.vanished) == (2, 0)
+    assert (found.grants, found.known, found.vanished) == (2, 2, 0)
 
 
-def test_writes_of_unknown_tokens_leave_open_who_vanished():
-    """Where a write after a takeover does not say its token it may be the first holder's: its grant is not counted."""
-    crashed = "A acquires\nA crashes\nlease expires\nB acquires\nB writes x\n"
-    found = fitted([crashed], token=None, fenced=None)
+@pytest.mark.parametrize("unknown", [{"token": None, "fenced": None}, {"outcome": None}], ids=["token", "refusals"])
+def test_who_vanished_may_be_open(unknown):
+    """Where a write does not say its token, or the log shows no refusals, the first holder may have come back unseen."""
+    found = fitted(["A acquires\nA crashes\nlease expires\nB acquires\nB writes x\n"], **unknown)
 
-    assert (found.grants, found.vanished) == (1, 0)
+    assert (found.grants, found.known, found.vanished) == (2, 1, 0)
 
 
 def test_an_empty_history_has_no_times():

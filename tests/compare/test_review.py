@@ -120,7 +120,7 @@ def test_enough_observations_are_used(tmp_path):
 
 def test_no_crash_in_thirty_is_not_never():
     """Where none of a log's grants vanished the default share of crashes stays; where some did, it is theirs."""
-    none, some = (review._fitted(fit.Fit({}, 30, vanished, 2), {}) for vanished in (0, 3))
+    none, some = (review._fitted(fit.Fit({}, 40, 30, vanished, 2), {}) for vanished in (0, 3))
 
     assert (none[0].crash, none[1].get("crash")) == (DEFAULT.crash, None)
     assert (some[0].crash, some[1]["crash"]) == (0.1, "log, 3 of 30 grants vanished, by a crash or not")
@@ -128,7 +128,7 @@ def test_no_crash_in_thirty_is_not_never():
 
 def test_a_renewal_of_the_log_fits_the_lease_or_is_not_taken():
     """A renewal that was seen is taken where the lease outlasts it, and only then said to be; else it is a third."""
-    renewals = fit.Fit({"renewal": fit.Observed("renewal", 40, (5_000_000,) * 40)}, 0, 0, 0)
+    renewals = fit.Fit({"renewal": fit.Observed("renewal", 40, (5_000_000,) * 40)}, 0, 0, 0, 0)
     found = [review._fitted(renewals, {"lease": lease}) for lease in ("20s", "3s")]
 
     assert [made.renewal for made, _ in found] == [5_000_000, 1_000_000]
@@ -137,7 +137,7 @@ def test_a_renewal_of_the_log_fits_the_lease_or_is_not_taken():
 
 def test_workers_are_counted_in_enough_grants():
     """How many workers there are is taken from a log with as many grants as any time needs; two grants say nothing."""
-    found = [review._fitted(fit.Fit({}, grants, 0, 2), {}) for grants in (2, 20)]
+    found = [review._fitted(fit.Fit({}, grants, grants, 0, 2), {}) for grants in (2, 20)]
 
     assert [(made.workers, origin.get("workers")) for made, origin in found] == [
         (DEFAULT.workers, None), (2, "log, 2 under one lease"),

@@ -185,25 +185,24 @@ class Player:
         return all(told.ok for told in self._noted(self.hold.take()))
 
     def work(self) -> list[Told]:
-        """The file's first write that is not final; nothing where it has none."""
-        return [self.use(name) for name in [self.named("write")] if name]
+        """The file's first write that is not final, as `use`; nothing where it has none."""
+        return self.use(self.named("write")) if self.named("write") else []
 
-    def write(self) -> Told:
-        """The file's first write, final only where it has no other."""
-        return self.use(self.named("write") or self.named("finish"))
+    def write(self) -> list[Told]:
+        """The file's first write, final only where it has no other, as `use`."""
+        return self.work() if self.named("write") else self.finish()
 
-    def finish(self) -> Told:
-        """The file's first finish."""
+    def finish(self) -> list[Told]:
+        """The file's first finish, as `use`."""
         return self.use(self.named("finish"))
 
-    def use(self, name: str) -> Told:
-        """One operation with the reads before it; the last thing that it was told."""
-        return [*self._noted(self.hold.use(name))][-1]
+    def use(self, name: str) -> list[Told]:
+        """What it was told of one operation; nothing where a read before it kept it from sending that."""
+        return [told for told in self._noted(self.hold.use(name)) if told.name == name]
 
     def everything(self) -> list[Told]:
-        """Every operation that only a holder may use, one after the other; those that sent a change."""
-        told = [(name, self.use(name)) for name in of_a_holder(self.desk.file)]
-        return [one for name, one in told if one.name == name]
+        """Every operation that only a holder may use, one after the other, as `use`."""
+        return [told for name in of_a_holder(self.desk.file) for told in self.use(name)]
 
     def create(self) -> Told:
         """Let the item come to be."""

@@ -334,9 +334,18 @@ def test_a_file_that_writes_nothing_before_its_finish_is_not_accused():
 
 def test_a_worker_that_reads_and_stops_is_not_accused():
     """A worker that comes back, reads that the item is another's and sends nothing has had nothing accepted."""
-    done = drill(shelf.find("broken-check-then-write"), MOCK, Plan(("delayed-response",)))
+    done = drill(shelf.find("broken-check-then-write"), MOCK, Plan(("delayed-response", "clock-skew")))
 
     assert [check for check in done.checks if not check.holds] == []
+
+
+def test_a_read_is_no_write():
+    """A worker that is kept from writing by what it reads has not written, whatever the read was told."""
+    file = shelf.find("broken-check-then-write")
+    look = file.operations["look_before_response"]._replace(expects={"leaseOwner": {"S": "somebody else"}})
+    done = drill(file._replace(operations={**file.operations, look.name: look}), MOCK, Plan(("crashed-worker",)))
+
+    assert ("A acquires, works and is gone", False) in [(check.says, check.holds) for check in done.checks]
 
 
 def test_a_clean_up_that_the_file_does_not_know_is_left_out():

@@ -63,6 +63,13 @@ def seconds(value: float | None) -> str:
     return "never" if value is None else f"{value:.3g}"
 
 
+def assumed(review: Mapping[str, Any]) -> str:
+    """Which of the times that decide most are defaults, in a sentence; nothing where none is."""
+    default = {one["name"] for one in review["workload"] if one["from"] == "default"}
+    names = [name for name in ("lease", "pause", "work") if name in default]
+    return f"Defaults, of no team in particular: {', '.join(names)}. Yours may give far other numbers." * bool(names)
+
+
 def harms(review: Mapping[str, Any]) -> Table:
     """Of each fix and of the team's requests: the invariants, and the shares of two harms."""
     shown = {"stale write accepted": "ownership", "finished twice": "terminal"}

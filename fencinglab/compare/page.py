@@ -7,7 +7,7 @@ from typing import Any
 
 from fencinglab import charts
 from fencinglab.audit.fit import ENOUGH
-from fencinglab.compare.cells import BEATEN, FEW, interval, invariants, mean, seconds
+from fencinglab.compare.cells import BEATEN, FEW, assumed, interval, invariants, mean, seconds
 from fencinglab.report.page import drawn, rendered
 from fencinglab.simulate.measure import INVARIANTS
 
@@ -19,6 +19,6 @@ def html(review: Mapping[str, Any]) -> str:
     return rendered(
         "compare/compare.html.j2", {name: value for name, value in review.items() if name != "command"},
         command_line=review["command"], drawn=drawn(charts.tradeoff(review["sweep"])),
-        interval=interval, invariants=invariants, mean=mean, seconds=seconds, INVARIANTS=INVARIANTS,
-        ROWS=ROWS, beaten=BEATEN, few=FEW, charts=charts, enough=ENOUGH,
+        interval=interval, invariants=invariants, mean=mean, seconds=seconds, assumed=assumed(review), beaten=BEATEN,
+        few=FEW, enough=ENOUGH, charts=charts, INVARIANTS=INVARIANTS, ROWS=ROWS,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 from fencinglab.audit.fit import ENOUGH
 from fencinglab.compare import page
-from fencinglab.compare.cells import BEATEN, FEW, aligned, costs, harms, invariants, leases, refusals
+from fencinglab.compare.cells import BEATEN, FEW, aligned, assumed, costs, harms, invariants, leases, refusals
 from fencinglab.inert import inert, wrapped
 from fencinglab.output import document, table
 
@@ -30,7 +30,7 @@ def _harm(review: Mapping[str, Any]) -> list[str]:
     )
     own = review["team"] or {"says": "", "searched": ""}
     lines = [*wrapped("Your requests: ", own["says"], 15), *wrapped("     searched: ", own["searched"], 15)]
-    return [*says, *aligned(harms(review)), *lines]
+    return [*says, *aligned(harms(review)), *wrapped("", assumed(review)), *lines]
 
 
 def _cost(review: Mapping[str, Any]) -> list[str]:

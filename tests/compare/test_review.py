@@ -192,6 +192,19 @@ def test_the_page_needs_nothing(found):
     assert all(step in page for step, *_ in adoption.ROLLOUT)
 
 
+def test_what_no_team_said_is_named_beside_the_shares(found):
+    """Where lease, pauses or work are defaults, screen and page say so before the numbers that follow from them."""
+    own = copy.deepcopy(found)
+    for one in own["workload"]:
+        one["from"] = "default" if one["name"] in ("work", "gap") else "said"
+    sentence = "Defaults, of no team in particular: {}. Yours may give far other numbers."
+
+    for made, names in ((found, "lease, pause, work"), (own, "work")):
+        assert sentence.format(names) in " ".join(told.screen(made).split()) and sentence.format(names) in html(made)
+    own["workload"] = []
+    assert "no team" not in told.screen(own) + html(own)
+
+
 def test_the_page_says_how_far_to_believe_what_is_rare(found):
     """A share that was estimated with long pauses has its check on the page; without one there is no table of checks."""
     plain, rare = copy.deepcopy(found), copy.deepcopy(found)

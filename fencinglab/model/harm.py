@@ -146,7 +146,7 @@ def _of_write(decision: Decision, accepted: bool, life: _Life) -> Iterator[str]:
     if _stale(decision):
         yield "ownership"
     row = decision.row
-    if row["before_terminal"] and row["kind"] != "finish" and row["before_value"] != row["after_value"]:
+    if row["before_terminal"] and row["before_value"] != row["after_value"]:
         yield "terminal"
     if decision.late:
         yield "late"

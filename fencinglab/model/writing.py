@@ -54,7 +54,7 @@ def _composed(world: World, event: Event, kind: str) -> Flight | str:
         worker.done.append((kind, event.value))
     number = [value for of, value in worker.done if of == kind].index(event.value) + 1
     operation = operation_id(world.fix.duplicates, worker.name, token, kind, number) if worker.fenced else ""
-    artifact = "" if kind != "finish" or event.reason else worker.stored.get(resource, "")
+    artifact = "" if event.reason else worker.stored.get(resource, "")
     mutation = Mutation(
         kind, worker.name, event.value, token, worker.known.get(resource, 0), operation, artifact, event.reason
     )
@@ -125,7 +125,7 @@ def _delivered(world: World, flight: Flight, lost: bool) -> str:
     worker, lease, old = world.workers[mutation.writer], world.leases[flight.lease], world.holds(resource)
     if rules.guard.two_steps and flight.checked is not None:
         reason, flight.checked = flight.checked, None  # another copy is checked anew
-        new = old if reason else apply(old, mutation)
+        new = apply(old, mutation)
     else:
         new, reason = decide(old, lease, mutation, world.now, rules)
     unheard = lost or worker.state == "crashed"

@@ -46,7 +46,14 @@ CASES = {
     "a new life": ("A acquires; A finishes as DONE; A releases; TTL deletes report; B acquires; B finishes as DONE", "unfenced", {}),
     "no token at all": (TAKEN + "A runs without fencing; B writes new; A writes old", "latest-id", {"order": (6,), "ownership": (6,), "final": (6,)}),
     "the new holder's result is refused": (TAKEN + "A writes old; B writes new; B finishes as DONE", "fenced-id-per-job", {"ownership": (4,), "final": (5,), "wasted": (5,)}),
-    "something is on its way": (TAKEN + "B sends new; A writes old", "unfenced", {"ownership": (5,)}),
+    "something is on its way": (TAKEN + "B writes new; B sends newer; A writes old", "unfenced", {"order": (6,), "ownership": (6,)}),
+    "a newer write that was refused": (TAKEN + "A writes old; B writes new; A writes older", "identity", {"ownership": (4, 6), "final": (6,), "wasted": (5,)}),
+    "late, thrown away, and then stale": ("A acquires; lease expires; A writes x; A writes y; B acquires; A writes z", "holder", {"final": (3,), "wasted": (3, 4)}),
+    "the same value when it was finished": ("A acquires; A writes x; A finishes as DONE; A writes x", "unfenced", {}),
+    "a version without a lease": ("A runs without fencing; A writes x", "unfenced", {}),
+    "a lease that ends as another begins": ("A acquires; 59 s pass; B acquires", "unfenced", {}),
+    "its own lease again, which another asked for": ("A acquires; B acquires; A's clock runs 90 s ahead; A acquires", "unfenced", {}),
+    "another's lease, after a stale write": (TAKEN + "A writes old; A's clock runs 90 s ahead; A acquires", "unfenced", {"ownership": (4,), "overlap": (6,)}),
 }  # fmt: skip
 
 
@@ -102,8 +109,16 @@ def test_a_timeline_that_shows_nothing_says_why(name, reason):
     assert bool(stale_attempts(run)) == bool(harms(run)) == (not reason)
 
 
-def test_who_comes_back_and_holds_the_newest_is_not_stale():
-    """Where the old worker acquires again before it writes, every write came from the newest holder."""
-    run = replayed(TAKEN + "B releases; A acquires; A writes x", "unfenced")
-
-    assert why_idle(run) == "every write came from the newest holder"
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        (TAKEN + "B releases; A acquires; A writes x", "every write came from the newest holder"),
+        (TAKEN + "B writes x; A renews", "every write came from the newest holder"),  # stale, and no write
+        ("A acquires; A pauses; A resumes; A crashes; A restarts", "nobody took over"),
+        ("A reads", "nobody took over"),
+        ("A acquires; A crashes", "A crashed in line 8 and never came back, and nothing of it arrived after a newer grant"),
+    ],
+)  # fmt: skip
+def test_why_no_write_was_stale(events, reason):
+    """Where nobody took over, or the old worker came back as the newest holder, that is the reason."""
+    assert why_idle(replayed(events, "unfenced")) == reason

@@ -84,6 +84,8 @@ def test_without_fencing_the_old_result_stands():
         ("1 s pass", "fenced", "nothing else happens"),
         ("A acquires; A renews", "fenced", "A renews: its lease runs until 01:01"),
         ("A acquires; lease expires; A renews", "fenced", "A is refused the renewal and goes on"),
+        ("A acquires; A releases; 90 s pass", "renewed-often", "nothing else happens"),
+        ("A crashes; A restarts; A acquires; 25 s pass", "renewed-often", "A renews: its lease runs until 01:22"),
     ],
 )  # fmt: skip
 def test_leases_run_out_by_their_length_under_the_fix(events, fix, sentence):
@@ -102,10 +104,17 @@ def test_leases_run_out_by_their_length_under_the_fix(events, fix, sentence):
         ("A acquires; B acquires; B sends x; B's x is lost", "fenced", "nothing is lost: B did not send it"),
         ("A acquires; B acquires; B sends x; B's x is checked", "fenced", "nothing is checked: B did not send it"),
         ("A acquires; B acquires; B releases", "fenced", "B holds no lease and does nothing"),
+        ("A acquires; B acquires; B renews", "fenced", "B holds no lease and does nothing"),
+        ("A acquires; lease expires; B acquires; A acquires; A writes x", "unfenced", "A holds no lease and does nothing"),
+        ("A acquires; A is cut off; A releases", "fenced", "A does not reach the authority to release its lease"),
         ("A acquires; B acquires; B causes mail outside", "fenced", "B holds no lease and does nothing"),
         ("A acquires; B acquires; B polls done", "fenced", "B holds no lease and does nothing"),
         ("A acquires; A checks its lease", "fenced", "A does not look at its lease under this fix"),
+        ("A runs without fencing; A acquires; A checks its lease", "client-check", "A does not look at its lease under this fix"),
+        ("A acquires; B acquires; B checks its lease", "client-check", "B holds no lease and does nothing"),
         ("A acquires; A checks its lease", "client-check", "A sees that it still holds its lease"),
+        ("A acquires; lease expires; A checks its lease; A writes x", "client-check", "A holds no lease and does nothing"),
+        ("A acquires; A checks its lease; lease expires; A acquires; lease expires; A writes x", "client-check", "A looks at its lease first, sees that it is gone, and gives up"),
         ("A acquires; lease expires; A checks its lease", "client-check", "A sees that its lease is gone and gives up"),
         ("A acquires; lease expires; A writes x", "client-check", "A looks at its lease first, sees that it is gone, and gives up"),
         ("A acquires; A is cut off; A writes x", "client-check", "A looks at its lease first, sees that it is gone, and gives up"),
@@ -123,6 +132,8 @@ def test_leases_run_out_by_their_length_under_the_fix(events, fix, sentence):
         ("A acquires; A sends x; A's x is lost", "fenced", "x is lost: the receiver never sees it, and A learns nothing"),
         ("A acquires; A writes x, reply lost", "fenced", "A wrote with 41, and the reply is lost: accepted by at-or-above"),
         ("A acquires; A sends x; A crashes; A's x arrives", "fenced", "A wrote with 41, and the reply is lost: accepted by at-or-above"),
+        ("A acquires; A writes x; A writes y", "identity", "A wrote with 41: accepted by identity"),
+        ("A acquires; A reads; TTL deletes report; A writes x", "identity", "A wrote with 41 after its lease had ended: rejected by identity"),
         ("A acquires; A writes x; A writes x", "latest-id", "A wrote again with 41: rejected by the duplicate rule (an id per attempt)"),
         ("A acquires; A finishes as DONE; A writes x", "latest-id-terminal", "A wrote with 41: rejected by the terminal rule"),
         ("A acquires; A finishes as DONE; A releases; B acquires", "latest-id-terminal", "B is refused: report is finished"),
@@ -131,15 +142,26 @@ def test_leases_run_out_by_their_length_under_the_fix(events, fix, sentence):
         ("A runs without fencing; A writes x", "latest-id-strict", "A wrote without a token: rejected by a receiver that wants a token"),
         ("A runs without fencing; A runs with fencing; A acquires; A writes x", "latest", "A wrote with 41: accepted by latest"),
         ("A acquires; A causes mail outside; A causes mail outside", "fenced", "A causes mail: it happens outside, 2 times by now"),
+        ("A acquires; A causes mail outside", "idempotency-key", "A causes mail: it happens outside"),
+        ("A runs without fencing; A causes mail outside", "idempotency-key", "A causes mail: it happens outside"),
         ("A acquires; A causes mail outside; A causes mail outside", "idempotency-key", "A asks for mail outside: its key is known there, nothing happens"),
+        ("A runs without fencing; A acquires; A stores x", "fenced", "A stores x under report/A"),
+        ("A acquires; A stores x under k; A stores y under k", "fenced", "A stores y under k over x"),
+        ("A acquires; A stores x under k; A stores x under k", "fenced", "A stores x under k"),
+        ("B's clock runs 90 s ahead", "fenced", "B believes that it is 90 s later"),
+        ("B's clock runs 90 s behind", "fenced", "B believes that it is 90 s earlier"),
         ("B's clock runs 90 s ahead; A acquires; B acquires", "fenced", "B is granted 42 until 02:32, while A holds it until 01:01"),
         ("B's clock runs 90 s behind; A acquires; lease expires; B acquires", "fenced", "B is refused: by its own clock A's lease is not over yet"),
         ("A is cut off; A acquires", "fenced", "A does not reach the authority and is granted nothing"),
         ("A acquires; A is cut off; A is back; A releases", "fenced", "A releases its lease"),
         ("A acquires; lease expires; B acquires; A releases", "fenced", "A is refused: the lease is no longer its own"),
+        ("A acquires; TTL deletes report", "fenced", "report is gone with its marks; its tokens start again"),
+        ("A acquires; TTL deletes report", "token-floor", "report is gone with its marks; its counter is kept elsewhere"),
         ("A acquires; TTL deletes report; B acquires", "fenced", "B is granted 41 until 01:02"),
         ("A acquires; TTL deletes report; B acquires", "token-floor", "B is granted 42 until 01:02"),
         ("TTL deletes report", "fenced", "there is no report to delete"),
+        ("A acquires; authority is restored to 30", "fenced", "the authority believes that it issued 30 last and that nobody holds the lease"),
+        ("A acquires; authority is restored to 30", "token-floor", "the authority finds its floor: it issued 41 last, and nobody holds the lease"),
         ("A acquires; authority is restored to 30; B acquires", "fenced", "B is granted 31 until 01:02"),
         ("A acquires; authority is restored to 30; B acquires", "token-floor", "B is granted 42 until 01:02"),
         ("A acquires; authority is restored to 30; B acquires; B writes x; A writes y", "unfenced", "A wrote with 41 after B with 31 was accepted: accepted, nothing compared"),
@@ -178,6 +200,17 @@ def test_two_leases_are_two_sequences():
 
     assert [(row["lease"], row["token"], row["resource"]) for row in rows] == [
         ("job-1", 41, "report"), ("job-2", 41, "report"), ("job-1", 41, "report"), ("job-2", 41, "report")
+    ]  # fmt: skip
+
+
+def test_a_lease_of_its_own_outlives_the_resource():
+    """Where the lease is another item, a deletion takes the resource and its marks, and the lease still runs."""
+    run = replayed(
+        "A acquires; TTL deletes report; B acquires", "fenced", HEADER.replace("first", "leases: job\nfirst")
+    )
+
+    assert [step.says for step in run.steps[1:]] == [
+        "report is gone with its marks", "B is refused: A holds the lease until 01:00"
     ]  # fmt: skip
 
 
@@ -277,6 +310,21 @@ def test_a_lost_reply_is_unknown_and_never_failed():
     assert [(row["decision"], row["outcome"], row["operation"]) for row in rows] == [
         ("accepted", "unknown", "A/41/write/1"), ("rejected", "failed", "A/41/write/1")
     ]  # fmt: skip
+
+
+def test_a_refused_grant_and_what_is_done_outside_are_rows():
+    """Who asked in vain stands in the history; an effect has a key where the fix gives it one, a poll the holder's token."""
+    events = "A acquires; B acquires; A polls done; A causes mail outside; A raises alert late; A finishes as DONE; "
+    rows = replayed(events + "A raises alert late; A releases; B acquires", "current-lease").rows
+    keyed = replayed("A acquires; A causes mail outside; A causes mail outside", "idempotency-key").rows[1:]
+
+    names = ("kind", "writer", "token", "fenced", "reason", "alert")
+    assert [tuple(row[name] for name in names) for row in rows[1:] if row["kind"] not in ("finish", "release")] == [
+        ("grant", "B", None, None, "held", None), ("poll", "A", 41, True, None, None), ("effect", "A", None, False, None, None),
+        ("alert", "A", 41, True, None, "late"), ("alert", "A", 41, True, "duplicate", None), ("grant", "B", None, None, "terminal", None),
+    ]  # fmt: skip
+    assert [(row["operation"], row["reason"]) for row in keyed] == [("effect/mail", None), ("effect/mail", "duplicate")]
+    assert rows[3]["operation"] is None
 
 
 def test_a_delayed_write_was_sent_before_it_was_decided():

@@ -163,7 +163,7 @@ def _never_met(file: Requests, operation: str, answers: Sequence[tuple[Items, st
     undecided = [sent.reason for _, _, sent in answers if sent.decision == "unknown"]
     if undecided and not parts:
         return undecided[0]
-    which = " and ".join(f"`{part}`" for part in sorted(parts)) or "its condition"
+    which = " and ".join(f"`{part}`" for part in sorted(parts)) or "the condition"
     return f"{which} of `{operation}` is never true here"
 
 

@@ -180,7 +180,7 @@ def _passing(answer: Answer) -> Iterator[str]:
 
 def _told(found: Told) -> Iterator[str]:
     """A line an event; the one after which no fix helps any more is marked. Steps are numbered."""
-    wide, number = max(len(line.event) for line in found.lines), 0
+    wide, number = max((len(line.event) for line in found.lines), default=0), 0
     for line in found.lines:
         number += bool(line.says)
         mark = "▸" if found.lost_at and line.line == found.lost_at else " "

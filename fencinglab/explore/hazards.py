@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fencinglab.errors import UsageError, nearest
 
@@ -52,9 +52,12 @@ def chosen(given: Iterable[str]) -> tuple[Hazard, ...]:
     return tuple(Hazard(name, found[name]) for name in HAZARDS if name in found)
 
 
-def spent(hazards: Sequence[Hazard], left: tuple[int, ...], name: str) -> tuple[int, ...] | None:
-    """How often each hazard may still happen once `name` has happened; None where it may not, or no more."""
-    for place, (hazard, times) in enumerate(zip(hazards, left, strict=False)):
+def spent(hazards: Sequence[Hazard], shared: Any, name: str) -> Any:
+    """What all share, whose `left` says how often each hazard may still happen, once `name` has happened.
+
+    None where it may not happen, or no more.
+    """
+    for place, (hazard, times) in enumerate(zip(hazards, shared.left, strict=False)):
         if hazard.name == name and times:
-            return (*left[:place], times - 1, *left[place + 1 :])
+            return shared._replace(left=(*shared.left[:place], times - 1, *shared.left[place + 1 :]))
     return None

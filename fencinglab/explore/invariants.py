@@ -23,45 +23,29 @@ class Invariant(NamedTuple):
 
 
 INVARIANTS = {
-    invariant.name: invariant
-    for invariant in (
-        Invariant(
-            "order",
-            "unsafe",
-            "accepted tokens never fall",
-            "an older write can replace a newer one",
-            ("two-grants", "overtaken"),
-        ),
-        Invariant(
-            "ownership",
-            "unsafe",
-            "no stale write is accepted",
-            "a stale write can be accepted",
-            ("two-grants", "arrived-stale"),
-        ),
-        Invariant("terminal", "unsafe", "it is finished at most once", "it can be finished twice", ("finish-again",)),
-        Invariant(
-            "final",
-            "unsafe",
-            "the final value is the newest owner's",
-            "an older owner's value can stand in the end",
-            ("two-grants", "rest"),
-        ),
-        Invariant(
-            "alert-once", "unsafe", "an alert is raised at most once", "an alert can be raised twice", ("alert-again",)
-        ),
-        Invariant("late", "window", "no late write is accepted", "a late write can be accepted", ("arrived-late",)),
-        Invariant("alert-possible", "cost", "an alert can still be raised", "an alert can get lost", ("rest",)),
-        Invariant(
-            "polling-stops",
-            "cost",
-            "after the finish, and the alert that it left due, nobody is granted or schedules anything",
-            "a finished job can be taken up again",
-            ("asked-again",),
-        ),
-        Invariant("can-finish", "cost", "the job can still finish", "the job can get stuck", ("unheld",)),
+    row[0]: Invariant(*row)
+    for row in (
+        ("order", "unsafe", "accepted tokens never fall",
+         "an older write can replace a newer one", ("two-grants", "overtaken")),
+        ("ownership", "unsafe", "no stale write is accepted",
+         "a stale write can be accepted", ("two-grants", "arrived-stale")),
+        ("terminal", "unsafe", "it is finished at most once",
+         "it can be finished twice", ("finish-again",)),
+        ("final", "unsafe", "the final value is the newest owner's",
+         "an older owner's value can stand in the end", ("two-grants", "rest")),
+        ("alert-once", "unsafe", "an alert is raised at most once",
+         "an alert can be raised twice", ("alert-again",)),
+        ("late", "window", "no late write is accepted",
+         "a late write can be accepted", ("arrived-late",)),
+        ("alert-possible", "cost", "an alert can still be raised",
+         "an alert can get lost", ("rest",)),
+        ("polling-stops", "cost",
+         "after the finish, and the alert that it left due, nobody is granted or schedules anything",
+         "a finished job can be taken up again", ("asked-again",)),
+        ("can-finish", "cost", "the job can still finish",
+         "the job can get stuck", ("unheld",)),
     )
-}
+}  # fmt: skip
 ALERTING = ("alert-once", "alert-possible")  # nothing to say where the program raises no alert
 ENDING = ("terminal", "polling-stops", "can-finish")  # nor of these where there is no job to be finished
 SOMETIMES = {

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
+from fencinglab.explore.invariants import SOMETIMES
 from fencinglab.explore.search import Answer, Run
 from fencinglab.explore.steps import Model
 from fencinglab.explore.world import NAMES, Step
@@ -25,31 +24,6 @@ LEASE_LENGTH = 60  # seconds
 _OWN = ("acquire", "acquire early", "read", "check", "renew", "send", "release", "crash", "downgrade")
 _VALUES = {"finish": "DONE", "alert": "overdue"}
 _ARRIVALS = ("arrive", "arrive, reply lost", "inspect", "apply")
-
-
-class Counterexample(NamedTuple):
-    """The shortest run that breaks an invariant, as a timeline, replayed."""
-
-    invariant: str
-    run: replay.Run
-    lost_at: int  # line of the event after which no fix would have helped; 0 = no fix helps at all
-
-    @property
-    def timeline(self) -> Timeline:
-        """The order of events."""
-        return self.run.timeline
-
-
-def counterexample(answer: Answer, invariant: str) -> Counterexample:
-    """The counterexample to an invariant that the search found to be violated; another is a ValueError."""
-    verdict = answer.of(invariant)
-    if verdict.run is None:
-        raise ValueError(f"{invariant} is not violated: {verdict.status}")
-    model = answer.model
-    title = f"Under {model.fix.name} {INVARIANTS[invariant].broken}: the shortest run"
-    told = timeline_of(model, (*verdict.run, *verdict.rescue), f"{model.fix.name}-{invariant}", title)
-    lost = lost_at(told, model.fix, invariant, model.program)
-    return Counterexample(invariant, replay.replay(told, model.fix), lost)
 
 
 def passing(answer: Answer) -> list[replay.Run]:

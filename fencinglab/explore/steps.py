@@ -118,9 +118,9 @@ class Model(NamedTuple):
         if holder:
             finished = self.receiver.finished(shared.held)
             yield self._happens(shared, "expire", Effect("unheld") if not finished else None)
-        if shared.grants and (less := self._spent(shared, "ttl")):
+        if shared.grants and (less := spent(self.hazards, shared, "ttl")):
             yield self._happens(less, "delete", Effect("deleted", shared.grants))
-        if shared.grants and (less := self._spent(shared, "restore")):
+        if shared.grants and (less := spent(self.hazards, shared, "restore")):
             first = self.receiver.token(self.receiver.start)
             for token in range(first, self.receiver.token(shared.held)):
                 yield self._happens(less, "restore", None, token)
@@ -183,7 +183,7 @@ class Model(NamedTuple):
     def _acquires(self, shared: Shared, worker: Worker, name: str) -> Iterator[Move]:
         after, reply = self._ask(shared, Request("acquire", name))
         act = "acquire"
-        if not reply.accepted and (less := self._spent(shared, "clock-skew")):
+        if not reply.accepted and (less := spent(self.hazards, shared, "clock-skew")):
             after, reply = self._ask(less, Request("acquire", name, ahead=True))
             act = "acquire early"
         if reply.accepted:
@@ -202,7 +202,7 @@ class Model(NamedTuple):
         if message.copies:
             for left in range(message.copies):
                 yield self._arrives(shared, worker, name, place, message._replace(copies=left), two_steps)
-            less = None if message.old else self._spent(shared, "lost-reply")
+            less = None if message.old else spent(self.hazards, shared, "lost-reply")
             if less:
                 yield self._arrives(less, worker, name, place, message, two_steps, lost=True)
         if message.checked:
@@ -237,15 +237,15 @@ class Model(NamedTuple):
 
     def _mishaps(self, shared: Shared, worker: Worker, name: str) -> Iterator[Move]:
         works = IDLE < worker.place < len(self.program)
-        if worker.place != IDLE and (less := self._spent(shared, "crash")):
+        if worker.place != IDLE and (less := spent(self.hazards, shared, "crash")):
             flying = tuple(m._replace(old=True) for m in worker.messages if m.copies or m.checked)
             yield Move(Step("crash", name), less, Worker(fenced=worker.fenced, messages=flying, again=True))
         sent_all = worker.place == len(self.program)
-        if sent_all and self._holds(shared, worker, name) and (less := self._spent(shared, "release")):
+        if sent_all and self._holds(shared, worker, name) and (less := spent(self.hazards, shared, "release")):
             after, _ = self._ask(less, Request("release", name, worker.token))
             free = Effect("unheld") if not self.receiver.finished(shared.held) else None
             yield Move(Step("release", name), after, worker, free)
-        if works and worker.fenced and (less := self._spent(shared, "unfenced-worker")):
+        if works and worker.fenced and (less := spent(self.hazards, shared, "unfenced-worker")):
             yield Move(Step("downgrade", name), less, worker._replace(fenced=False, checked=False))
 
     def _attempt(self, shared: Shared, name: str) -> tuple[Shared, tuple[Step, ...], bool]:
@@ -281,11 +281,6 @@ class Model(NamedTuple):
     def _holds(self, shared: Shared, worker: Worker, name: str) -> bool:
         """Whether the worker is told that its lease runs under its grant."""
         return self.receiver.holder(shared.held) == name and self.receiver.token(shared.held) == worker.token
-
-    def _spent(self, shared: Shared, name: str) -> Shared | None:
-        """What all share with one hazard less to come; None where none is left."""
-        left = spent(self.hazards, shared.left, name)
-        return None if left is None else shared._replace(left=left)
 
     def _ask(self, shared: Shared, request: Request) -> tuple[Shared, Reply]:
         held, reply = self.receiver.step(shared.held, request)

@@ -130,12 +130,12 @@ class Team:
             yield Move(
                 Step("expire"), after, self.idle, None if self.stands.finished(shared.items) else Effect("unheld")
             )
-        if shared.grants and (less := self._spent(shared, "ttl")):
+        if shared.grants and (less := spent(self.hazards, shared, "ttl")):
             for place in self.stands.removable(shared.items):
                 gone = less._replace(items=(*less.items[:place], None, *less.items[place + 1 :]), issued=None)
                 effect = None if place else Effect("deleted", shared.grants)
                 yield Move(Step("delete", number=place), gone, self.idle, effect)
-        if shared.backup is not None and (less := self._spent(shared, "restore")):
+        if shared.backup is not None and (less := spent(self.hazards, shared, "restore")):
             token = self.stands.number(shared.backup, "token") or 0
             yield Move(
                 Step("restore", number=token), less._replace(items=shared.backup, issued=None, backup=None), self.idle
@@ -154,10 +154,10 @@ class Team:
             after, sent, effect = self._decided(shared, name, worker.copy)
             step = self._step("copy arrives", name, worker.copy, sent)
             yield Move(step, after, worker._replace(copy=None), effect)
-        if worker.place and (less := self._spent(shared, "crash")):
+        if worker.place and (less := spent(self.hazards, shared, "crash")):
             again = worker.over(start=worker.start + 1, copy=worker.copy or worker.waiting)
             yield Move(Step("crash", name), less, again)
-        if worker.grant and worker.fenced and (less := self._spent(shared, "unfenced-worker")):
+        if worker.grant and worker.fenced and (less := spent(self.hazards, shared, "unfenced-worker")):
             yield Move(Step("downgrade", name), less, worker._replace(fenced=False))
 
     def rests(self, shared: Shared, worker: Sender) -> bool:
@@ -187,7 +187,7 @@ class Team:
     def _sends(self, shared: Shared, worker: Sender, name: str, place: int) -> Iterator[Move]:
         bound = self._bound(shared, worker, name, self.words[place])
         clocks = [(shared, shared.now, "send")]
-        if self.kinds[place] == "grant" and (less := self._spent(shared, "clock-skew")):
+        if self.kinds[place] == "grant" and (less := spent(self.hazards, shared, "clock-skew")):
             clocks.append((less, shared.now + self.stands.lease + 1, "send early"))
         for after, now, act in clocks:
             message = Message(place, frozen(bound | {"now": now}), worker.grant, worker.fenced)
@@ -200,7 +200,7 @@ class Team:
         yield Move(step, after, heard._replace(waiting=None), effect)
         if worker.copy is None and self.kinds[message.place] != READ:
             yield Move(step._replace(again=True), after, heard._replace(waiting=None, copy=message), effect)
-        if less := self._spent(after, "lost-reply"):
+        if less := spent(self.hazards, after, "lost-reply"):
             yield Move(step._replace(act="arrive, reply lost"), less, worker, effect)
 
     def _heard(self, after: Shared, worker: Sender, message: Message, sent: Sent) -> Sender:
@@ -251,7 +251,7 @@ class Team:
         if kind == "grant":
             if not accepted:
                 return after, sent, Effect("asked", after=finished)
-            backup = shared.items if self._spent(shared, "restore") else None
+            backup = shared.items if spent(self.hazards, shared, "restore") else None
             issued, newer = self._issued(shared, name, message, sent)
             granted = after._replace(grants=shared.grants + 1, issued=issued, backup=backup)
             done = finished and not self._alert_accepted(granted, name, message, sent)
@@ -276,13 +276,12 @@ class Team:
         return max(before, token), token > before or self.stands.column(shared.items, "holder") == name
 
     def _alert_accepted(self, shared: Shared, name: str, message: Message, sent: Sent) -> bool:
-        """Whether the alert of the program would be accepted now from the worker that has just been heard."""
-        if "alert" not in self.kinds:
+        """Whether the alert that is left to the worker that has just been heard would be accepted now."""
+        sender = Sender(grant=message.grant, token=dict(message.bindings).get("token"))
+        heard = self._heard(shared, sender, message, sent)
+        place = next((at for at in range(heard.place, len(self.kinds)) if self.kinds[at] == "alert"), None)
+        if heard.stopped or place is None:  # its program has none, or had it before
             return False
-        heard = self._heard(
-            shared, Sender(grant=message.grant, token=dict(message.bindings).get("token")), message, sent
-        )
-        place = self.kinds.index("alert")
         move = next(self._sends(shared, heard, name, place))
         waiting: Message = move.worker.waiting
         return self._sent(shared.items, self.program[place].operation, dict(waiting.bindings)).decision == "accepted"
@@ -331,10 +330,6 @@ class Team:
     def _step(self, act: str, name: str, message: Message, sent: Sent) -> Step:
         accepted = sent.decision == "accepted"
         return Step(act, name, message.place, accepted=accepted, grant=message.grant, reason=sent.reason)
-
-    def _spent(self, shared: Shared, name: str) -> Shared | None:
-        left = spent(self.hazards, shared.left, name)
-        return None if left is None else shared._replace(left=left)
 
     def _token(self, bindings: dict[str, Any]) -> int | None:
         try:

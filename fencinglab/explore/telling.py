@@ -13,7 +13,7 @@ from fencinglab.dynamodb.requests import READ
 from fencinglab.errors import InputError
 from fencinglab.explore import walk
 from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
-from fencinglab.explore.run import breaks, counterexample, events_of, lost_at, passing, written
+from fencinglab.explore.run import breaks, events_of, lost_at, passing, timeline_of, written
 from fencinglab.explore.search import Answer, Run
 from fencinglab.explore.team import Team
 from fencinglab.explore.walk import Happened
@@ -53,16 +53,17 @@ class Told(NamedTuple):
 
 
 def broken(answer: Answer, invariant: str) -> Told:
-    """The shortest run that breaks the invariant; a ValueError where none does."""
-    if not isinstance(answer.model, Team):
-        found = counterexample(answer, invariant)
-        return replayed(found.run)._replace(lost_at=found.lost_at)
-    team, verdict = answer.model, answer.of(invariant)
+    """The counterexample: the shortest run that breaks the invariant; a ValueError where none does."""
+    model, verdict = answer.model, answer.of(invariant)
     if verdict.run is None:
         raise ValueError(f"{invariant} is not violated: {verdict.status}")
-    title = f"{team.title[:1].upper()}{team.title[1:]} {walk.harm(answer, invariant)}: the shortest run"
-    told = of_requests(team, verdict.run, invariant, title)
-    return told._replace(lost_at=_lost_at(told, invariant, team.kinds))
+    title = f"{model.title[:1].upper()}{model.title[1:]} {walk.harm(answer, invariant)}: the shortest run"
+    if isinstance(model, Team):
+        told = of_requests(model, verdict.run, invariant, title)
+        return told._replace(lost_at=_lost_at(told, invariant, model.kinds))
+    timeline = timeline_of(model, (*verdict.run, *verdict.rescue), f"{model.fix.name}-{invariant}", title)
+    late = lost_at(timeline, model.fix, invariant, model.program)
+    return replayed(replay.replay(timeline, model.fix))._replace(lost_at=late)
 
 
 def _lost_at(told: Told, invariant: str, program: Sequence[str]) -> int:
@@ -96,10 +97,11 @@ def of_requests(team: Team, run: Run, name: str, title: str) -> Told:
     token = max(1, (team.stands.number(team.start.items, "token") or 0) + 1)
     events = events_of(FIXES["unfenced"], team.kinds, [step for step, _ in spoken])
     made, why_not = None, ""
-    try:
-        made = written([event for told in events for event in told], name, title, team.names, token)
-    except InputError as error:
-        why_not = f"the order of events, since {error}"
+    if any(events):
+        try:
+            made = written([event for told in events for event in told], name, title, team.names, token)
+        except InputError as error:
+            why_not = f"the order of events, since {error}"
     placed = iter(made.events if made else ())
     lines = []
     for step, what, told in zip(run, happened, events, strict=True):

@@ -6,9 +6,10 @@ import json
 
 import claims
 import pytest
+from teams import example
 
 from fencinglab import cli
-from fencinglab.check import files, told
+from fencinglab.check import files, page, told
 from fencinglab.check.check import Check, check
 from fencinglab.dynamodb import shelf as request_shelf
 from fencinglab.dynamodb.parse import parse
@@ -95,6 +96,24 @@ def test_an_unknown_run_is_refused():
     """--show of what is neither an invariant nor `passing` names what there is."""
     with pytest.raises(UsageError, match="--show orders: is none of order, ownership, .*, passing"):
         told.screen(answer("fenced"), ["orders"])
+
+
+def test_what_is_stuck_from_the_start_is_told_by_an_attempt():
+    """Where no worker can ever finish, the shortest run has no step, and what an undisturbed attempt does is told."""
+
+    def gives_up(raw):
+        raw["program"] = ["acquire", "release", "complete?"]
+        raw["operations"] = {name: raw["operations"][name] for name in ("acquire", "release", "complete")}
+        raw["operations"]["release"]["kind"] = "write"
+
+    found = check(example(gives_up), workers=1, most=100_000)
+    text = " ".join(told.screen(found.answer, ["can-finish"]).split())
+
+    assert "the job can still finish: violated from the start" in text
+    assert text.endswith("then, alone, 6 B's complete is refused (not_held)")
+    assert "Not said in the language" not in text
+    assert "B&#39;s complete is refused (not_held)" in page.html(found)
+    assert found.idle == ("operation `complete` can never be accepted: the condition of `complete` is never true here",)
 
 
 def test_the_files():

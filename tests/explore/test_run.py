@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fencinglab.explore import telling
 from fencinglab.explore.hazards import HAZARDS, Hazard
 from fencinglab.explore.invariants import ALERTING
-from fencinglab.explore.run import breaks, counterexample, passing, timeline_of
+from fencinglab.explore.run import breaks, passing, timeline_of
 from fencinglab.explore.search import explore, model_of
 from fencinglab.explore.steps import ASKED
 from fencinglab.model import timeline
@@ -62,7 +63,7 @@ def test_one_step_earlier_nothing_is_broken(fix):
     """A shortest run breaks its invariant in its last step: without it the replay finds nothing of the kind."""
     found = answer(fix)
     for invariant in {*broken(found)} & {"order", "ownership", "terminal", "late"}:
-        told = counterexample(found, invariant).timeline
+        told = telling.broken(found, invariant).timeline
         text = str(told).rstrip("\n").rpartition("\n")[0] + "\n"
         shorter = replay(timeline.parse(text), found.model.fix)
 
@@ -82,13 +83,13 @@ def test_passing_runs_break_nothing(fix):
 
 def test_the_order_of_events_is_told_in_plain_sentences():
     """The shortest run against `fenced` is the well-known one, with a pause where the lease runs out."""
-    found = counterexample(answer("fenced"), "ownership")
+    found = telling.broken(answer("fenced"), "ownership")
 
     assert [str(event) for event in found.timeline.events] == [
         "A acquires", "A pauses", "lease expires", "A resumes", "A reads", "A sends draft-A", "B acquires",
         "A's draft-A arrives",
     ]  # fmt: skip
-    assert found.run.steps[-1].says == "A wrote with 41 after 42 was granted: accepted by at-or-above"
+    assert found.replayed.steps[-1].says == "A wrote with 41 after 42 was granted: accepted by at-or-above"
     assert found.timeline.title == "Under fenced a stale write can be accepted: the shortest run"
 
 
@@ -100,7 +101,7 @@ def test_where_every_fix_comes_too_late():
     for fix, hazards in (("unfenced", []), ("fenced", []), ("holder-id", []), ("latest-id", ["ttl"])):
         found = answer(fix, hazards=hazards, writes=1)
         for invariant in broken(found):
-            told = counterexample(found, invariant)
+            told = telling.broken(found, invariant)
             place = 1 + [event.line for event in told.timeline.events].index(told.lost_at)
             before, after = (
                 [
@@ -118,13 +119,13 @@ def test_a_crash_between_finish_and_alert_is_helped_by_no_fix():
     """No guard brings back an alert that a crashed worker did not raise: nothing is marked."""
     found = answer("latest-id", hazards=["crash"], alert="after", writes=1)
 
-    assert counterexample(found, "alert-possible").lost_at == 0
+    assert telling.broken(found, "alert-possible").lost_at == 0
 
 
 def test_what_is_not_broken_has_no_counterexample():
     """Asking for a counterexample to what holds is a slip of the caller, and is said so."""
     with pytest.raises(ValueError, match="order is not violated: holds"):
-        counterexample(answer("fenced"), "order")
+        telling.broken(answer("fenced"), "order")
 
 
 def test_every_invariant_has_a_counterexample_somewhere():

@@ -214,3 +214,27 @@ def test_a_worker_that_lacks_what_it_needs_stops():
     assert not answer.stopped
     with pytest.raises(InputError, match=r"operation `record_response` is never sent: no worker ever learns \$token"):
         check(changed("broken-unconditional", unlearned), most=100_000)
+
+
+@pytest.mark.parametrize(
+    ("program", "once", "possible"),
+    [(["acquire", "warn", "complete"], "violated", "holds"), (["acquire", "complete", "warn"], "holds", "violated")],
+)
+def test_an_alert_before_or_after_the_finish(program, once, possible):
+    """One before it is raised twice where nothing asks for it; one after it, which asks, gets lost with a crash."""
+
+    def warned(raw):
+        warn = raw["operations"]["save"] | {"kind": "alert"}
+        warn["update-item"]["UpdateExpression"] = "SET alertId = :value, writtenToken = :token, writtenBy = :worker"
+        if program[-1] == "warn":
+            warn["update-item"]["ConditionExpression"] = "fencingToken = :token AND attribute_not_exists(alertId)"
+        raw["operations"] = {
+            "acquire": raw["operations"]["acquire"],
+            "warn": warn,
+            "complete": raw["operations"]["complete"],
+        }
+        raw["program"], raw["map"]["alert"] = program, "alertId"
+
+    answer = check(example(warned), workers=1, hazards=[Hazard("crash")], most=100_000).answer
+
+    assert (answer.of("alert-once").status, answer.of("alert-possible").status) == (once, possible)

@@ -42,6 +42,11 @@ def test_what_was_accepted_before_is_looked_at():
     assert "accepted is 42" in " ".join(predicted({OLD: "accepted"}, "report-generation").split())
 
 
+def test_a_write_without_a_token_presents_none():
+    """What an old version of a worker presents is told as no token."""
+    assert "A presents no token" in predicted({OLD: "rejected"}, "mixed-versions")
+
+
 def test_what_was_not_sent_can_be_guessed():
     """Under a client check a worker may send nothing; guessing otherwise is told to look at the worker."""
     case = {"name": "report-generation", "fix": "client-check"}

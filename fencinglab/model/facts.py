@@ -67,10 +67,9 @@ def old_token_first(run: Run) -> str:
     for resource in run.timeline.resources:
         newest = 0
         for decision in (d for d in run.decisions if d.row["resource"] == resource and d.row["kind"] in MUTATIONS):
-            token, current = decision.row["token"], decision.row["current_token"]
-            older = token is not None and current is not None and token < current
-            if older and newest <= decision.grant < decision.newest:
-                return str(decision.row["decision"])
-            if decision.row["decision"] == "accepted":
+            row = decision.row
+            if row["token"] is not None and row["token"] < row["current_token"] and newest <= decision.grant:
+                return str(row["decision"])
+            if row["decision"] == "accepted":
                 newest = max(newest, decision.grant)
     return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fencinglab.model.harm import unsafe
 from fencinglab.model.replay import Run
-from fencinglab.model.rows import ASKED, Row, elapsed
+from fencinglab.model.rows import Row, elapsed
 
 
 def judged(run: Run) -> list[Row]:
@@ -20,8 +20,7 @@ def judged(run: Run) -> list[Row]:
     rows: list[Row] = []
     for number, step in enumerate(run.told, 1):
         for row in (decision.row for decision in step.decisions):
-            harmed = row["decision"] == "accepted" and row["kind"] not in ASKED  # the authority does no harm by itself
-            harm = says.get(step.event.line) if harmed else None
+            harm = says.get(step.event.line) if row["decision"] == "accepted" else None
             place = {"step": len(rows) + 1, "event": number, "clock": elapsed(row["at"])}
             rows.append(row | place | {"broken": harm is not None, "harm": harm, "undecided": False})
     return rows

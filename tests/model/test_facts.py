@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from timelines import replayed
+
 from fencinglab.model import shelf
 from fencinglab.model.facts import facts, old_token_first, repetition
 from fencinglab.model.fix import FIXES
@@ -89,3 +92,10 @@ def test_each_limit_by_itself():
 
     assert (repetition(fenced), old_token_first(fenced)) == ("accepted", "")
     assert (repetition(early), old_token_first(early)) == ("", "accepted")
+    assert repetition(replayed("A acquires; A writes x; lease expires; B acquires; A writes x", "fenced")) == ""
+
+
+@pytest.mark.parametrize(("name", "why"), [("C15", "the tokens are equal"), ("C22", "none is presented")])
+def test_no_older_token_is_none_that_came_early(name, why):
+    """A stale write that presents the newest token, or none, is no old token."""
+    assert old_token_first(replay(shelf.find(name), FIXES["fenced"])) == "", why

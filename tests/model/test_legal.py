@@ -18,6 +18,10 @@ NEVER = {  # the last event can never happen: the events, why, what is legal nea
     "an act of the paused": ("A acquires; A pauses; A writes x", "A paused in line 2 and did not resume", "A resumes"),
     "an act of the crashed": ("A crashes; A acquires", "A crashed in line 1 and did not restart", "A restarts"),
     "a second crash": ("A crashes; A crashes", "A crashed in line 1 and did not restart", "A restarts"),
+    "an act of the paused, when it was cut off since": ("A acquires; A pauses; A is cut off; A writes x", "A paused in line 2 and did not resume", "A resumes"),
+    "a renewal by an old version": ("A runs without fencing; A renews", "A has acquired no lease before", "A acquires"),
+    "an arrival from nobody": ("C's x arrives", "`C` is no worker here (A, B)", "A's x arrives"),
+    "a repetition of nothing": ("A acquires; A's x arrives again", "no x of A has arrived", "A sends x"),
     "an unknown worker": ("C acquires", "`C` is no worker here (A, B)", "A acquires"),
     "a worker misspelt": ("a acquires", "`a` is no worker here (A, B)", "A acquires"),
     "an unknown resource": ("A acquires; A writes x to reprot", "`reprot` is no resource here (report)", "A writes x to report"),
@@ -38,6 +42,7 @@ POSSIBLE = (
     "A runs without fencing; A writes x",  # an old version writes without asking anybody
     "A pauses; A's clock runs 5 s ahead; A is cut off; A is back; A crashes; A restarts",
     "A acquires; A sends x; A sends x; A's x arrives; A's x is lost; A's x arrives again",
+    "A acquires; A renews report; A pauses; A resumes; A writes x",
     "A acquires; A releases; A writes x",  # late, and for the receiver to judge
     "lease expires; TTL deletes report; authority is restored to 0",
 )
@@ -68,6 +73,7 @@ def test_what_some_fix_lets_happen_is_no_fault(text):
     [
         ("A acquires", "it names no lease and there are 2 (one, two)", "A acquires one"),
         ("A acquires one; A writes x", "it names no resource and there are 2 (one, two)", "A writes x to one"),
+        ("A writes x to two", "A has acquired no lease before", "A acquires two"),
         ("A acquires one; A renews two", "A has acquired no lease before", "A acquires two"),
         ("lease expires", "it names no lease and there are 2 (one, two)", "lease one expires"),
     ],

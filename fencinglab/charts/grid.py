@@ -40,7 +40,7 @@ def matrix(cells: Sequence[Row], searched: str) -> Chart | None:
     """
     shown = [
         {
-            "fix": inert(cell["fix"], 40), "invariant": f"{cell['invariant']} ({INVARIANTS[cell['invariant']].group})",
+            "fix": cell["fix"], "invariant": f"{cell['invariant']} ({INVARIANTS[cell['invariant']].group})",
             "status": _MARKS[cell["status"]].word, "states": f"{cell['states']:,}",
             "length": str(cell["length"]) if cell["status"] == "violated" else "",
         }

@@ -312,8 +312,8 @@ def test_files_are_written_and_the_same_again(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     contents = []
     for _ in range(2):
-        words = f"compare --fix unfenced --fix latest-id --jobs 1000 --log {LOG} --out out --quiet"
-        assert cli.main(words.split()) == 0
+        words = "compare --fix unfenced --fix latest-id --jobs 1000 --out out --quiet --log"
+        assert cli.main([*words.split(), LOG]) == 0
         contents.append({path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()})
     with Path("out/fixes.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

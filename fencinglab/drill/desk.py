@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from fencinglab.dynamodb.hold import Hold, Told
+from fencinglab.dynamodb.hold import Hold, Told, took
 from fencinglab.dynamodb.requests import READ, Item, Place, Requests, begin, counters, places
 from fencinglab.dynamodb.sending import changed
 
@@ -182,7 +182,7 @@ class Player:
 
     def take(self) -> bool:
         """Acquire; whether it did."""
-        return all(told.ok for told in self._noted(self.hold.take()))
+        return took(self.desk.file, self._noted(self.hold.take()))
 
     def work(self) -> list[Told]:
         """The file's first write that is not final, as `use`; nothing where it has none."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fencinglab.drill.desk import Desk, Stopped, of_a_holder
-from fencinglab.dynamodb.hold import Hold, Told
+from fencinglab.dynamodb.hold import Hold, Told, took
 from fencinglab.dynamodb.requests import Requests
 from fencinglab.errors import InputError
 
@@ -38,7 +38,7 @@ class Child:
 
     def acquired(self) -> bool:
         """Whether it acquired."""
-        return all(one.ok for one in self._heard())
+        return took(self.desk.file, self._heard())
 
     def send(self, number: int) -> None:
         """Send it a signal."""

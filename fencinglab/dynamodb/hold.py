@@ -7,7 +7,7 @@ lost reply is answered by reading back: an operation that stands in the item was
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -57,6 +57,11 @@ def ids(worker: str) -> Iterator[str]:
         yield f"{worker}/{run}/{number}"
 
 
+def took(file: Requests, told: Iterable[Told]) -> bool:
+    """Whether a worker has acquired that was told this of `Hold.take`."""
+    return [one.name for one in told if one.ok] == [*file.taking]
+
+
 class Hold:
     """One worker's hold on one resource."""
 
@@ -89,11 +94,11 @@ class Hold:
         return told
 
     def take(self) -> Iterator[Told]:
-        """Acquire, with the reads around it that the file needs to know the token; the first refusal ends it."""
+        """Acquire, with the reads around it; what is refused or shows not what it expects ends it."""
         for name in self.file.taking:
             told = self.do(name)
             yield told
-            if not told.ok:
+            if not self._may_go_on(told):
                 return
 
     def use(self, name: str, **given: Any) -> Iterator[Told]:
@@ -115,10 +120,14 @@ class Hold:
         """The reads that stand before an operation, sent, and whether they show what they expect, so that it may be."""
         reads = list[Told]()
         for read_first in self.file.reads_before(name):
-            reads.append(told := self.do(read_first))
-            if not told.ok or not requests.expected(self.file, read_first, told.item, self._bindings(told.operation)):
+            reads.append(self.do(read_first))
+            if not self._may_go_on(reads[-1]):
                 return reads, False
         return reads, True
+
+    def _may_go_on(self, told: Told) -> bool:
+        """Whether an operation was done, and shows what it expects where it is a read."""
+        return told.ok and requests.expected(self.file, told.name, told.item, self._bindings(told.operation))
 
     def _unheard(self, name: str) -> list[str]:
         """The operations of the program whose replies this one names and that told this worker nothing yet."""

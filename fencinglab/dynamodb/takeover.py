@@ -43,7 +43,8 @@ class Takeover(NamedTuple):
 def takeover(client: Any, file: Requests, pause: str, resource: str = "req-8f23") -> Takeover:
     """Play it on a new item at a receiver whose tables are there, on a logical clock.
 
-    InputError where the file finishes nothing, or `map` names no value that would tell whose result stands.
+    InputError where the file finishes nothing, where `map` names no value that would tell whose result stands, and
+    where nobody acquires the item of `start`.
     """
     if not file.of_kind("finish") or "value" not in file.map:
         lacks = "`map` names no value" if file.of_kind("finish") else "no operation is of the kind finish"
@@ -64,11 +65,15 @@ def takeover(client: Any, file: Requests, pause: str, resource: str = "req-8f23"
         return f"{turn.decision} ({turn.reason})" if turn.reason else turn.decision
 
     taking = a.take()
-    grant = next(one for one in taking if file.operations[one.name].kind == "grant")
+    grant = next((one for one in taking if file.operations[one.name].kind == "grant"), None)
+    if grant is None:
+        raise InputError(
+            f"{file.name}: what A reads of `start` keeps it from acquiring, so that nothing can be taken over"
+        )
     told(a, grant, grant.name)
     ready = _ready(a, taking, write) if pause == PAUSES[1] else None
     now[0] += 61
-    told(b, [*b.take()][-1], grant.name)
+    told(b, _granted(b, grant.name), grant.name)
     told(b, b.sent(write), write)
     if ready is None:
         ready = _ready(a, taking, write)
@@ -77,7 +82,7 @@ def takeover(client: Any, file: Requests, pause: str, resource: str = "req-8f23"
     second = told(a, a.sent(finish), finish)
     value = next((name for name in "AB" if f"{name}'s result" in str((b.look() or {}).get(file.map["value"]))), "")
     now[0] += 61
-    reopened = told(c, [*c.take()][-1], grant.name)
+    reopened = told(c, _granted(c, grant.name), grant.name)
     return Takeover(tuple(turns), stale, second, reopened, value)
 
 
@@ -99,6 +104,11 @@ def side_by_side(files: Iterable[Requests]) -> list[dict[str, str]]:
         for file in files
         for pause, found in zip(PAUSES, on_a_mock(file), strict=True)
     ]  # fmt: skip
+
+
+def _granted(worker: Hold, grant: str) -> Told | None:
+    """Let a worker acquire; what it was told of the grant, None where what it read kept it from asking."""
+    return {one.name: one for one in worker.take()}.get(grant)
 
 
 def _ready(worker: Hold, taking: Iterator[Told], write: str) -> bool:

@@ -348,6 +348,20 @@ def test_a_read_is_no_write():
     assert ("A acquires, works and is gone", False) in [(check.says, check.holds) for check in done.checks]
 
 
+def test_a_worker_that_reads_before_it_acquires_may_stop():
+    """Where a read before the acquire shows not what it expects nobody acquires, though the acquire itself would."""
+    raw = json.loads(files.example())
+    acquire = raw["operations"]["acquire"]["update-item"]
+    acquire["ConditionExpression"] = acquire["ConditionExpression"].replace(
+        " AND attribute_not_exists(terminalVersion)", ""
+    )
+    look = {"get-item": {name: acquire[name] for name in ("TableName", "Key")}, "expects": {"jobStatus": "QUEUED"}}
+    raw |= {"program": ["look", *raw["program"]], "operations": {"look": look, **raw["operations"]}}
+    done = drill(parse(json.dumps(raw), "mine.json"), MOCK, Plan(("duplicate-terminal",)))
+
+    assert [check for check in done.checks if not check.holds] == [] and done.stopped == ()
+
+
 def test_a_clean_up_that_the_file_does_not_know_is_left_out():
     """Without the placeholder that says how long a finished item is kept, its removal cannot be waited for."""
     given = {name: value for name, value in STATUS.given.items() if name != "retention"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencinglab.dynamodb import shelf
+from fencinglab.dynamodb.requests import Operation, Use
 from fencinglab.dynamodb.takeover import PAUSES, on_a_mock, side_by_side
 from fencinglab.errors import InputError
 
@@ -32,6 +33,21 @@ def test_each_file_shows_what_it_lets_through(name):
         turn.worker in "ABC" and turn.decision in ("accepted", "rejected", "not sent") for turn in found[0].turns
     )
     assert (name in EXPECTED) is name.startswith("broken-")
+
+
+def test_who_is_kept_from_acquiring_has_not_acquired():
+    """Where C reads that the item is finished and stops there nothing is accepted; where A stops there is no takeover."""
+    file = shelf.find("broken-article-acquire")
+    acquire = file.operations["acquire"].input
+
+    def reading(attempt):
+        given = {name: acquire[name] for name in ("TableName", "Key")}
+        look = Operation("look", "read", "get-item", given, {"attempt": {"N": attempt}})
+        return file._replace(operations={"look": look, **file.operations}, program=(Use("look", False), *file.program))
+
+    assert [on_a_mock(one)[0].reopened for one in (file, reading("0"))] == ["accepted", "not sent"]
+    with pytest.raises(InputError, match="what A reads of `start` keeps it from acquiring"):
+        on_a_mock(reading("1"))
 
 
 def test_side_by_side_is_a_table():

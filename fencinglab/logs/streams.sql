@@ -33,24 +33,25 @@ with typed as (
 stored as (
     select
         *,
-        -- an older mark that a change of the lease alone leaves as it was: grants and renewals may store none
-        coalesce(after_written_token < after_token, false)
-            and (before_holder is distinct from after_holder or before_expires_at is distinct from after_expires_at
-                or before_token is distinct from after_token)
-            and before_status is not distinct from after_status and before_value is not distinct from after_value
-            and not next_poll_changed and not other_protected_changed as mark_left,
-        coalesce(after_version > before_version, false) and not mark_left as version_rose,
-        lives and before_known and after_written_token is not null
-            and (after_written_token is distinct from before_written_token or version_rose) as stores_token,
-        lives and before_known and after_writer is not null
-            and (after_writer is distinct from before_writer or version_rose or stores_token) as stores_writer,
         -- a token rises with every grant; only where there are no tokens does a new holder show one
         mapped.leased and lives and case
             when not mapped.token then after_holder <> '' and before_holder <> after_holder
             when mapped.holder and after_holder = '' then false  -- a counter that is set up or raised for nobody
             else coalesce(after_token > before_token, before_known and after_token is not null)
                 or (before_holder = '' and after_holder <> '')
-        end as granted
+        end as granted,
+        -- an older mark beside a grant, or a change of the lease alone or of nothing mapped: these may store none
+        coalesce(after_written_token < after_token, false)
+            and (granted or (before_status is not distinct from after_status and before_value is not distinct from after_value
+                and not next_poll_changed and not other_protected_changed)) as mark_left,
+        coalesce(after_version > before_version, false) and not mark_left as version_rose,
+        lives and before_known and after_written_token is not null
+            and (after_written_token is distinct from before_written_token or version_rose) as stores_token,
+        -- a name that stays is no news where another holds
+        lives and before_known and after_writer is not null
+            and (after_writer is distinct from before_writer or stores_token or (version_rose
+                and after_writer = coalesce(nullif(after_holder, ''), nullif(before_holder, ''), after_writer)))
+            as stores_writer
     from typed
 )
 

@@ -178,7 +178,7 @@ def _unjudged(gaps: Gaps) -> str:
     if not gaps.unjudged:
         return ""
     changes = "change" if gaps.unjudged == 1 else "changes"
-    return f" Not judged: {gaps.unjudged:,} {changes} without a token, of attributes that are not mapped (--protect)."
+    return f" Not judged: {gaps.unjudged:,} {changes} of attributes that are not mapped (--protect)."
 
 
 def first(audit: Audit, found: dict[str, list[dict[str, Any]]]) -> str | None:

@@ -80,8 +80,8 @@ def notes(audit: Audit, gaps: Gaps, log: read.Log, statuses: Sequence[str]) -> I
         others = ", ".join(f"`{name}`" for name in log.others[:8]) + (", …" if len(log.others) > 8 else "")
         changes = "change" if count == 1 else "changes"
         yield (
-            f"{count:,} {changes} without a token touched no mapped attribute; name by --protect those that only the "
-            f"holder may change, of {others}"
+            f"{count:,} {changes} not known to carry a token touched no mapped attribute; name by --protect those that "
+            f"only the holder may change, of {others}"
         )
     if count := gaps.granted_elsewhere:
         takes = (

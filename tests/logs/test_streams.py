@@ -130,6 +130,14 @@ SAYS: dict[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, Row]] 
         VERSIONED | BY_B, VERSIONED | BY_B | {"status": "PAUSED", "version": 4}, {"token": 7, "fenced": True, "after_token": 8}),
     "granted, and the older mark stays": (
         VERSIONED, VERSIONED | BY_B | {"version": 4}, {"kind": "grant", "token": 8, "fenced": True, "writer": "b"}),
+    "granted with a status, and the older mark stays": (
+        VERSIONED, VERSIONED | BY_B | {"version": 4, "status": "PAUSED"}, {"kind": "grant", "token": 8, "writer": "b"}),
+    "others raise the version beside an older mark": (
+        VERSIONED | BY_B, VERSIONED | BY_B | {"crmSyncedAt": 5, "version": 4},
+        {"kind": "write", "token": None, "fenced": None, "writer": None, "protected": False}),
+    "a holder that stores no name releases": (
+        HELD | BY_B | {"writtenBy": "a", "version": 3}, HELD | BY_B | FREE | {"writtenBy": "a", "version": 4},
+        {"kind": "release", "writer": None, "before_holder": "b"}),
     "renewed, and the older mark stays": (
         VERSIONED | BY_B, VERSIONED | BY_B | {"leaseExpiresAt": NOON + 150, "version": 4},
         {"kind": "renew", "token": None, "fenced": None, "writer": None, "protected": True}),

@@ -72,7 +72,7 @@ NO_TOKEN = STREAM | {
 }
 NO_STATUS = {"terminal_twice", "terminal_left", "ttl_removed_live", "work_after_terminal", "rejected_done"}
 HOLDS = "Holds: none of {} writes after a grant came from a worker that had lost its lease."
-NOT_JUDGED = " Not judged: {} changes without a token, of attributes that are not mapped (--protect)."
+NOT_JUDGED = " Not judged: {} changes of attributes that are not mapped (--protect)."
 NO_PROOF = "No proof either way: the stream does not say which token a write carried. {} changed hands and were written afterwards: look at these first."
 
 PINNED: dict[str, tuple[int, str, dict[str, set[str]]]] = {
@@ -363,7 +363,7 @@ def test_what_was_not_judged_is_counted_and_named(tmp_path, protect, verdict):
     notes = [note for note in report["notes"] if "touched no mapped attribute" in note]
 
     assert report["verdict"] == verdict
-    assert ("Not judged: 1 change without a token" in report["headline"]) == (verdict == "holds")
+    assert ("Not judged: 1 change of" in report["headline"]) == (verdict == "holds")
     assert len(notes) == (verdict == "holds")
     assert all("--protect" in note and note.endswith("of `createdAt`, `updatedAt`, `text`") for note in notes)
 

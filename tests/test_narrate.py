@@ -9,7 +9,7 @@ import re
 
 import pytest
 from hypothesis import given, settings
-from timelines import timelines
+from timelines import replayed, timelines
 
 from fencinglab import narrate
 from fencinglab.history import NAMES
@@ -215,6 +215,13 @@ def test_turns_are_the_rows_of_the_article():
         ("A resumes; A writes old-result", "A wrote with 41 after 42 was accepted: rejected by at-or-above"),
         ("B writes new-result", "B wrote again with 42: accepted by at-or-above"),
     ]
+
+
+def test_what_is_tried_afterwards_is_a_turn_of_its_own():
+    """Also where the same worker goes on, what is tried after the end stands apart."""
+    rows = narrate.turns([replayed("A acquires; A writes x; afterwards:; A writes x", "fenced")])
+
+    assert [row["event"] for row in rows] == ["A acquires; A writes x", "A writes x"]
 
 
 @settings(deadline=None, max_examples=60)

@@ -1,8 +1,8 @@
 """What moto answers otherwise than DynamoDB, put right: in moto itself for this whole process, and in a request.
 
 What stays different: every read is consistent, also without ConsistentRead; forms that only DynamoDB refuses (`a = a`,
-the bounds of BETWEEN the wrong way round, a set that names a member twice); functions of binary values; fractions beyond
-28 digits; and `ReturnValues` of UPDATED_NEW or UPDATED_OLD, which leave out what an update sets to what it was.
+the bounds of BETWEEN the wrong way round, a set that names a member twice); functions of binary values; fractions
+beyond 28 digits; and `ReturnValues` of UPDATED_NEW or UPDATED_OLD, which leave out what an update sets to what it was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What other fields of a log line say against a success that its event claims: as SQL for every reader of lines."""
+"""What fields beside the event say against a success, or as the decision by the user's word: SQL for all readers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fencinglab.logs import words
 from fencinglab.logs.mapping import plain
 
 # Fields that deny a success whatever the event calls itself; what they say else proves none.
-_FLAGS = {
-    **dict.fromkeys(("applied", "wasapplied", "accepted"), ("false", "not applied")),
-    **dict.fromkeys(("success", "succeeded", "successful", "ok"), ("false", "failed")),
-    **dict.fromkeys(("rejected", "refused", "denied"), ("true", "rejected")),
+_FLAGS = {  # the value that denies, and whether that is a refusal
+    **dict.fromkeys(("applied", "wasapplied", "accepted"), ("false", True)),
+    **dict.fromkeys(("success", "succeeded", "successful", "ok"), ("false", False)),
+    **dict.fromkeys(("rejected", "refused", "denied"), ("true", True)),
 }
 _COUNTS = (
     "rowcount", "rowsaffected", "affectedrows", "rowsupdated", "updatedrows", "changes",
@@ -31,7 +31,7 @@ _RESPONSES = ("statuscode", "httpstatus", "httpstatuscode", "responsecode", "sta
 _LEVELS = ("level", "levelname", "loglevel", "lvl", "severity", "severitytext", "@l")
 _AT_ERROR = "(err(or)?|fatal|crit(ical)?|severe|d?panic|alert|emerg(ency)?|50|60|400|500|550|600)"  # pino, monolog
 # What such a field holds where there was no fault.
-NO_FAULT = "('', '0', 'false', 'no', 'none', 'null', 'nil', 'undefined', '-', 'ok', 'success', '[]', '{}')"
+_NO_FAULT = "('', '0', 'false', 'no', 'none', 'null', 'nil', 'undefined', '-', 'ok', 'success', '[]', '{}')"
 
 
 def fields(mapped: Collection[str], names: Iterable[str]) -> dict[str, str]:
@@ -47,32 +47,56 @@ def fields(mapped: Collection[str], names: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def candidates(fields: Mapping[str, str]) -> list[str]:
+    """Of these fields those that may hold what the receiver decided, if somebody says so."""
+    return [name for name, known in fields.items() if known != "status" and known in {*_FLAGS, *_COUNTS, *_RESPONSES}]
+
+
+def as_decision(name: str, one: str) -> str:
+    """SQL: the text of a field that is mapped as the decision; a fault, a count or a flag of refusals says one."""
+    known, word, count = plain(name.rpartition(".")[2]), f"lower(trim({one}))", f"try_cast({one} as bigint)"
+    if known in _FAULTS:
+        return f"""case when {word} in ('false', 'ok', 'success') then 'ok'
+            when {word} not in {_NO_FAULT} then 'error ' || {one} end"""
+    if known in (*_COUNTS, "matchedcount"):
+        return f"case when {count} = 0 then 'not applied' when {count} > 0 then 'ok' end"
+    if _FLAGS.get(known, ("",))[0] == "true":
+        return f"case {word} when 'true' then 'rejected' when 'false' then 'ok' end"
+    return f"nullif({one}, '')"
+
+
 def told(fields: Mapping[str, str], get: Callable[[str], str], undecided: str) -> str | None:
-    """SQL: what these fields say against a success, or null; sentences where the SQL `undecided` is true."""
-    says = []
+    """SQL: what these fields say against a success, or null; sentences where the SQL `undecided` is true.
+
+    It is `rejected` where one says that nothing was written, else `error`, with the texts of the faults after it.
+    """
+    refused, faults, doubts = list[str](), list[str](), list[str]()
     for name, known in fields.items():
+        one = get(name)
+        word, status = f"lower(trim({one}))", f"try_cast({one} as integer)"
         if known in _FLAGS:
-            flag, meaning = _FLAGS[known]
-            says.append(f"case when lower({get(name)}) = '{flag}' then '{meaning}' end")
+            flag, refuses = _FLAGS[known]
+            (refused if refuses else doubts).append(f"{word} = '{flag}'")
         elif known in _FAULTS:
-            one = get(name)
-            says.append(f"case when lower(trim({one})) not in {NO_FAULT} then 'error ' || {one} end")
+            faults.append(f"case when {word} not in {_NO_FAULT} then {one} end")
         elif known in _RESPONSES:
-            status = f"try_cast({get(name)} as integer)"
-            says.append(
-                f"case when {status} in (409, 412) then 'rejected' when {status} between 400 and 599 then 'error' end"
-            )
+            refused.append(f"{status} in (409, 412)")
+            doubts.append(f"{status} between 400 and 599")
         elif known in _SENTENCES:
-            says.append(f"case when {undecided} and {words.doubtful(get(name))} then 'error' end")
+            doubts.append(f"{undecided} and {words.doubtful(one)}")
         elif known in _LEVELS:
-            says.append(f"case when regexp_full_match(lower(trim({get(name)})), '{_AT_ERROR}') then 'error' end")
+            doubts.append(f"regexp_full_match({word}, '{_AT_ERROR}')")
     wrote, matched = (
-        [f"try_cast({get(name)} as bigint)" for name, known in fields.items() if known in counts]
-        for counts in (_COUNTS, ("matchedcount",))
+        f"greatest({', '.join(counts)})" if counts else None
+        for counts in (
+            [f"try_cast({get(name)} as bigint)" for name, known in fields.items() if known in of]
+            for of in (_COUNTS, ("matchedcount",))
+        )
     )
-    if wrote or matched:
-        meaning = "'not applied'"
-        if matched:  # what matched and is as it was passed the guard
-            meaning = f"case when greatest({', '.join(matched)}) > 0 then 'unknown' else {meaning} end"
-        says.append(f"case when greatest({', '.join(wrote or matched)}) = 0 then {meaning} end")
-    return f"nullif(concat_ws(' ', {', '.join(says)}), '')" if says else None
+    if nothing := wrote or matched:  # what matched and is as it was passed the guard
+        (refused if not matched else doubts).append(f"{nothing} = 0")
+        refused += [f"{nothing} = 0 and coalesce({matched}, 0) = 0"] if matched else []
+    says = [f"case when {' or '.join(refused)} then 'rejected' end"] if refused else []
+    says += [f"'error ' || nullif(concat_ws(' ', {', '.join(faults)}), '')"] if faults else []
+    says += [f"case when {' or '.join(doubts)} then 'error' end"] if doubts else []
+    return f"coalesce({', '.join(says)}, null)" if says else None

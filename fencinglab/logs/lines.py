@@ -125,7 +125,7 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
             parts.append(_scan_records(con, _one_newline(delimited, Path(work)), spec, key))
         con.execute(f"create or replace temp view entries as {' union all by name '.join(parts)}")
         again = (lambda: _raw(_one_newline(by_line, Path(work)))) if by_line else None
-        made = mutations.rows(con, "log_lines", spec, again, several=len(files) > 1)
+        made = mutations.rows(con, "log_lines", spec, fields(con, files), again, several=len(files) > 1)
     [(lines, blank)] = con.execute("select sum(lines)::bigint, sum(blank)::bigint from counted").fetchall()
     con.execute("drop view entries")
     con.execute("".join(f"drop table if exists {name};" for name in (*_SCRATCH, *cells.TABLES)))

@@ -27,7 +27,6 @@ EMPTY = f"select *, ''::varchar as event_id from ({history.select({}, 'range(0)'
 _SQL = resources("fencinglab.logs").joinpath("mutations.sql").read_text(encoding="utf-8")
 _EVENT_IDS = ("@ptr", "eventid", "insertid")
 _ABSENT = "('', 'null', 'none', 'nil', 'nan', 'undefined', '-')"  # how loggers write a number that is not there
-_ERRORS = ("error", "err", "errorcode", "exception")  # as the decision: what is there tells a fault
 # moment(t) of values.py where time_unit(t) is known, and without a time zone's cost where none is needed.
 _MACRO = """create or replace temp macro instant(t, unit) as case
     when unit = 'text' and ends_with(t, 'Z') then try_cast(t as timestamp)
@@ -84,9 +83,8 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
             if column == "order_key":  # pandas writes whole numbers as floats
                 one = f"regexp_replace({one}, '^([0-9]{{1,15}})[.]0+$', '\\1')"
             made[column] = f"case when lower({one}) not in {_ABSENT} then {one} end"
-        elif column == "decision" and plain(fields[0].rpartition(".")[2]) in _ERRORS:
-            made[column] = f"""case when lower({one}) in ('false', 'ok', 'success') then 'ok'
-                when lower({one}) not in {denial.NO_FAULT} then 'error ' || {one} end"""
+        elif column == "decision":
+            made[column] = denial.as_decision(fields[0], one)
         else:
             made[column] = one if column == "before_holder" else f"nullif({one}, '')"
     open_ = " and ".join(f"{made[column]} is null" for column in ("decision", "outcome") if column in made)
@@ -118,23 +116,25 @@ def rows(
     con: duckdb.DuckDBPyConnection,
     table: str,
     spec: MappingSpec,
+    names: Iterable[str],
     raw: Callable[[], str] | None = None,
     *,
     several: bool = False,
 ) -> Read:
     """The history rows of the relation `entries` (see mutations.sql) as a new table; `several` files they are from.
 
-    `raw` gives the SQL of (place, text), asked for where entries are set aside that bring no raw text of their own.
+    `names` are the fields of the log, mapped or not. `raw` gives the SQL of (place, text), asked for where entries are
+    set aside that bring no raw text of their own.
     """
-    con.execute(f"{_MACRO}; create or replace temp macro spaced(t) as {words.spaced('t')}")
-    [(total, denied, ids, tokens, names, keys, words_as_keys)] = con.execute(f"""select count(*),
+    con.execute(_MACRO)
+    [(total, denied, ids, tokens, names_as_tokens, keys, names_as_keys)] = con.execute(f"""select count(*),
         count(denial) filter (fault is null), count(event_id) filter (fault is null),
         count(token) filter (fault is null),
         count(*) filter (fault is null and not regexp_full_match(token, '{_NUMBER}')),
         count(order_key) filter (fault is null),
         count(*) filter (fault is null and not regexp_full_match(order_key, '{_SEQUENCE}')) from entries""").fetchall()
-    identity = 2 * names > tokens
-    order = "line" if spec.order == "lines" else "key" if keys and 2 * words_as_keys <= keys else None
+    identity = 2 * names_as_tokens > tokens
+    order = "line" if spec.order == "lines" else "key" if keys and 2 * names_as_keys <= keys else None
     meant = words.meanings("(select distinct kind, decision, outcome, reason, denial from entries)")
     con.execute(f"create or replace temp table meant as {meant}")
     _fill(con, table, spec, identity, order, several, ids > 0)
@@ -161,6 +161,12 @@ def rows(
         notes.append(
             f"ordered by `{field}`, by its name: it must be the receiver's count, not one a worker keeps of its own"
         )
+    [(undecided,)] = con.execute(f"select count(*) from {table} where decision = 'unknown'").fetchall()
+    if undecided and not spec.get("decision"):
+        notes += [
+            f"if `{name}` holds what the receiver decided: --map decision={name}"
+            for name in denial.candidates(denying(spec, names))
+        ]
     quotes = tuple(_quotes(con, table))
     if identity:
         notes.append(f"`{spec.get('token')}` holds identities, not numbers: order rules cannot be decided")

@@ -29,9 +29,7 @@ told as (
         settings.*,
         meant.kind is not null as known,
         coalesce(meant.kind, 'write') as kind,
-        -- what somebody else did is not known to be done by this line
-        meant.decision = 'accepted' and coalesce(agent is null or starts_with(agent, spaced(coalesce(writer, holder))), false)
-            as accepted,
+        meant.decision = 'accepted' as accepted,
         coalesce(writer, holder) as who,
         case when compared then hash(at_time, sent_at, meant.kind, meant.decision, meant.outcome, meant.reason, lease, writer,
             holder, coalesce(number::varchar, token), timed.fenced, runs_out, status, value, version, terminal_version,
@@ -45,7 +43,8 @@ told as (
         end as fenced,
         timed.fault is not null or case
             when resource is null then token is not null or holder is not null or (telling and not noticed)
-            else not noticed and (not events or meant.kind is not null or token is not null or status is not null
+            -- a job that starts leaves a status
+            else not (noticed and status is null) and (not events or meant.kind is not null or token is not null or status is not null
                 or timed.decision is not null or timed.outcome is not null)
         end as reports
     from timed
@@ -111,9 +110,9 @@ select
     fenced,
     kind not in ('effect', 'poll') as protected,
     operation,
-    case when decision = 'accepted' and not accepted then 'unknown' else decision end as decision,
+    decision,
     reason,
-    case when decision = 'accepted' and not accepted then 'unknown' else outcome end as outcome,
+    outcome,
     whole_number(before_token) as before_token,
     case
         when before_holder is not null then before_holder

@@ -49,7 +49,7 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
             from (select "(path)" as path, file_row_number as row_number, to_json("(row)")::varchar as entry, {listed}
                 from {_read(files)} as "(row)") as rows_read
             join table_files using (path)""")
-        found = mutations.rows(con, "table_rows", spec, several=len(files) > 1)
+        found = mutations.rows(con, "table_rows", spec, columns, several=len(files) > 1)
     con.execute("drop view entries; drop table table_files")
     return found
 

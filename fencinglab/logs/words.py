@@ -1,138 +1,101 @@
 """What the words of a log line mean: its event, its decision, its outcome, its reason.
 
-Loggers write `lease_acquired`, `LeaseAcquired`, `acquire failed` or a whole sentence. Patterns see lower
-case with spaces (`lease acquired`) and match whole words. They are applied once per distinct text, not
-per line.
+A text decides only where every word of it is known: then it is a *name*, as `lease_acquired`, `LeaseAcquired` or
+`Write rejected: stale token` are. Of a sentence (`result saved locally`, `job completed by w2`, `0 rows updated`)
+nobody can list what its other words may take back: it tells what the line is about, and decides nothing. A name tells
+what *was* done only in the past tense: `write requested` and `writing` stand before the result is known, `write
+failed` leaves it open, and a failed acquire is contention.
 
-A text tells what *was* done only in the past tense: `write requested` and `writing` stand before the
-result is known, `write failed` leaves it open, and a failed acquire is contention. `0 rows updated` and
-`saved: false` are in the past tense and say that nothing was done.
+Patterns see lower case with spaces (`lease acquired`). They are applied once per distinct text, not per line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from fencinglab.logs import unwrap
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import duckdb
 
-# The first that fits is the line's kind. `write completed` and `lease released, job done` are no finish.
+
+class Kind(NamedTuple):
+    """The words for one kind of mutation: `asked` before its result is known, `done` after a success."""
+
+    label: str
+    asked: str
+    done: str
+
+
+# The first of which a text has a word for what was done is its kind, else the first that it names at all: what is
+# written may be called a claim or an alert. Whatever was asked may be completed, so that a finish is one alone.
 KINDS = (
-    ("ttl_delete", r"^ttl$|ttl (\w+ )?(delet|remov|expir|evict|purg)\w*|(delet|remov|expir|evict|purg)\w* (\w+ )?ttl|"
-                   r"(item|record|row)s? (was )?expir\w*|expir\w* (item|record|row)s?|evict\w*"),
-    ("delete", r"delet\w*|remov\w*|purg\w*"),
-    ("grant", r"acquir\w*|grant\w*|claim\w*|obtain\w*|take ?over|took over|taken over|steal|stole|stolen|reassign\w*|"
-              r"elected|became leader|(lease|lock|leadership|ownership) taken|"
-              r"took (the |a )?(lease|lock|leadership|ownership)"),
-    ("renew", r"renew(|s|ed|ing|al)|heart ?beat\w*|extend(|s|ed|ing)|keep ?alive|refresh(|ed|ing) lease|"
-              r"lease refresh(|ed|ing)"),
-    ("release", r"releas(e|es|ed|ing)|unlock(|ed|ing)|relinquish\w*|step(ped|ping)? down"),
-    ("grant", r"^(leased?|lock(ed)?)$"),
-    ("alert", r"alert(|s|ed|ing)|alarm\w*|paged"),
-    ("retry", r"retr(y|ied|ies|ying)\w*|reattempt\w*"),
-    ("schedule", r"schedul\w*|\w*enqueu(e|ed|ing)|\w*queued|defer\w*"),
-    ("poll", r"poll(|s|ed|ing)"),
-    ("effect", r"effect\w*|send(|s|ing)|sent|e ?mail(|s|ed|ing)|charg(e|es|ed|ing)|notif(y|ied|ies|ying)|publish\w*|"
-               r"webhook\w*"),
-    ("write", r"writ(e|es|ing|ten)|wrote|updat(e|es|ed|ing)|sav(e|es|ed|ing)|put|stor(e|es|ed|ing)|persist\w*|"
-              r"insert\w*|upsert\w*|commit(|s|ted|ting)|upload(|s|ed|ing)|overwr(ite|ote|itten|iting)|patch(|ed|ing)|"
-              r"transition\w*|status chang(e|ed)"),
-    ("finish", r"complet(e|es|ed|ing|ion)|finish(|es|ed|ing)|done|succe(ed|eds|eded|ss)|finali[sz]\w*"),
+    Kind("write", r"writ(e|es|ing)|updat(e|es|ing)|sav(e|es|ing)|stor(e|es|ing)|put|persist|insert|upsert|commit|"
+                  r"overwrite|patch|replace|transition|status change",
+         r"written|wrote|updated|saved|stored|persisted|inserted|upserted|committed|overwritten|patched|replaced"),
+    Kind("retry", r"retr(y|ies|ying)|reattempt", r"retried|retry (scheduled|enqueued|queued)"),
+    Kind("schedule", r"schedul(e|es|ing)|enqueue|defer", r"scheduled|enqueued|queued|requeued"),
+    Kind("alert", r"alert(s|ing)?|alarm", r"alerted|paged|alert (raised|sent)"),
+    Kind("poll", r"poll(s|ing)?", r"polled"),
+    Kind("effect", r"effect|send(s|ing)?|e ?mail|notif(y|ication)|charge|publish|webhook",
+         r"(e ?mail|notification|webhook) sent|emailed|notified|charged|published"),
+    Kind("renew", r"renew(s|al|ing)?|heart ?beat|extend(s|ing)?|keep ?alive", r"renewed|extended"),
+    Kind("release", r"releas(e|es|ing)|unlock|relinquish|step down", r"released|unlocked|relinquished|stepped down"),
+    Kind("grant", r"acquir(e|es|ing)|acquisition|obtain|take ?over|took over|taken( over)?|stole(n)?|steal|"
+                  r"reassign(ed)?|claim|grant|elect(ed|ion)?|locked|leased|^lock$|^lease$",
+         r"acquired|obtained|granted|claimed|became leader|took (the |a )?(lease|lock|leadership|ownership)"),
+    Kind("ttl_delete", r"^ttl$|ttl (delete|removal|expiry)|evict(ion)?",
+         r"ttl (deleted|removed|expired)|(deleted|removed|expired) by ttl|(item|record|row) expired|evicted"),
+    Kind("delete", r"delet(e|es|ing|ion)|remov(e|es|ing|al)|purge", r"deleted|removed|purged"),
+    Kind("finish", r"complet(e|es|ing|ion)|finish(es|ing)?|finali[sz]e", r"completed|finished|finali[sz]ed"),
 )  # fmt: skip
+ASKED = "|".join(kind.asked for kind in KINDS)
+DONE = "|".join([*(kind.done for kind in KINDS), "done|ok|succeeded|successful|accepted|applied"])
 
-# What is one of these besides is none that ends a lease or only looks: `deleted temp files, saved`.
-STRONGER = (
-    ("grant", r"(lease|lock|leadership|ownership) (acquired|granted|obtained|claimed|taken)|"
-              r"(acquired|granted|obtained|claimed|took) (the |a )?(lease|lock|leadership|ownership)"),
-    ("write", r"saved|wrote|written|updated|persisted|upserted|uploaded|overwritten|replaced|patched|inserted"),
-)  # fmt: skip
-
+# What may stand in any name: what a lease protects, never what a process has of its own (`cache`, `render`, `upload`).
+THINGS = (
+    r"job|task|report|document|item|record|row|result|response|status|state|resource|object|entity|"
+    r"lease|lock|leadership|ownership|the|a|an|of|for|its|was|has been|successfully"
+)
 REFUSED = (
-    r"reject\w*|refus(e|es|ed|al|ing)|den(y|ied|ies|ying)|disallowed|not (accepted|allowed|applied)|"
-    r"condition(al)? (check )?(request )?(failed|not met)|precondition failed|transaction cancell?ed"
+    r"reject(s|ed|ing|ion)?|refus(e|es|ed|al|ing)|den(y|ies|ied|ying)|disallowed|not (accepted|allowed|applied)|"
+    r"condition(al)? (check )?(request )?(failed|not met)( exception)?|precondition failed( exception)?|"
+    r"transaction cancell?ed( exception)?|conflict( error| exception)?"
 )
-REJECTED = (
-    rf"{REFUSED}|conflict\w*|stale|fenced|superseded|not (the |current |its )?(owner|holder|leader|held)|"
-    r"lease mismatch|token mismatch|duplicate\w*"
+# Why it was refused; as the decision itself they say that it was.
+STALE = (
+    r"stale|outdated|superseded|fenced( off)?|expired|too late|duplicate|mismatch|terminal|lease lost|lost (the )?lease"
+    rf"|not (the |current |its )?(owner|holder|leader|held)|already ({DONE})"
 )
-FAILED = (
-    r"fail(|s|ed|ing|ure)|unsuccessful\w*|could not|cannot|unable|never|(could|was|were|is|has|have|had|did|would)n t|"
-    r"not ((yet|been|be|fully|actually|successfully) )*(\w+ed|written|done|sent|ok)"
-)
-OPEN = (
-    r"time ?out\w*|timed out|unknown|lost|error\w*|\w*exception|throttl\w*|unavailable|abort\w*|requested|requesting|"
-    r"attempting|trying|pending|about to|going to|will|would have|dry run|roll(ed|ing)? ?back|no (reply|response)|"
-    r"sent (\w+ ){0,2}request|request (was )?sent|deadline exceeded|connection (reset|closed)|hang up|broken pipe|nack|"
-    r"mark (\w+ ){0,3}(done|completed?|finished)|"
-    r"(acquir|renew|extend|releas|writ|updat|sav|stor|delet|send|finish|complet|schedul|retry|poll|claim|grant|persist|"
-    r"insert|committ|upload|publish|charg|remov|email|notify|alert)ing"
-)
-DONE = (
-    r"accepted|acquired|granted|claimed|obtained|taken|took|stolen|stole|elected|became|renewed|extended|refreshed|"
-    r"written|wrote|updated|saved|stored|persisted|inserted|upserted|committed|uploaded|patched|overwritten|applied|"
-    r"completed|finished|done|succe(eded|ss|ssful|ssfully)|finali[sz]ed|deleted|removed|purged|evicted|sent|emailed|"
-    r"charged|notified|published|transitioned|changed|ok"
-)
-ACCEPTED = (  # and what may also follow a refusal
-    rf"{DONE}|released|unlocked|relinquished|stepped down|scheduled|enqueued|queued|requeued|retried|polled|alerted|"
-    r"raised|paged|locked|leased"
-)
-# What a field that holds nothing but the decision may say besides.
-REJECTED_VALUE = r"^(false|no)$|409|412|conditional\w*|expired|terminal|already \w+|lost lease|lease lost"
-OPEN_VALUE = r"5[0-9][0-9]|429"
-ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow|allowed|succeed|commit|pass|passed"
+ABOUT = r"token|fence|fencing|epoch|new|newer|old|older|lower|due to"
+FAILED = r"fail(s|ed|ing|ure)?( to)?|unable to|could not|cannot|busy"
+# A condition that failed is a refusal in whatever sentence an error puts it.
+CODE = r"conditional (check|request) failed|precondition failed|transaction cancell?ed"
 
-# `no conflict` is none, `already finished` was done by somebody, and `cache updated` is a process's own business.
-_NEGATED = rf"\b(no|without|never|not) (any )?({REJECTED})\b|\b({REJECTED}) false\b"
-_OWN = r"connections?|sessions?|cache|config\w*|settings|metrics?|sockets?|threads?|memory"
-_BEFORE = rf"\b(already (been )?|({_OWN}) (was |were )?)({DONE})\b"
-_ELSEWHERE = rf"\b(already|not|be|been) ({DONE})\b"
-
-# What says that nothing was written, told from the text as it stands: in `worker-0: rows updated` the 0 counts nothing.
-_ROWS = r"(rows|items|records|documents|docs|entries|objects|keys|(row|item|record|document|object|key)\(s\))"
-_ROW = rf"({_ROWS}|row|item|record|document|doc|entry|object|key)"
-_WROTE = (
-    r"(affected|changed|matched|modified|updated|written|wrote|inserted|upserted|deleted|removed|saved|stored|"
-    r"persisted|patched|overwritten|committed|applied|accepted|acquired|granted|claimed|obtained)"
-)
-_END = r"""["']?\s*($|[,;)}\]])"""
-NOTHING = (
-    rf"(^|[\s(\[,=])(0|zero)(\s*/\s*\d+|\s+of\s+\d+|\s+matching)?\s+{_ROWS}\s+(were\s+)?{_WROTE}\b|"
-    rf"(^|[\s(\[,=])no(\s+matching)?\s+{_ROW}\s+(were\s+|was\s+)?{_WROTE}\b|"
-    rf"\b{_WROTE}:?\s+(0|zero|no)(\s*/\s*\d+|\s+of\s+\d+|\s+matching)?\s+{_ROW}|"
-    rf"\b{_WROTE}\s+nothing\b|\bnothing\s+(was\s+)?{_WROTE}\b|"
-    rf"\b({_ROW}[\s_]?{_WROTE}|{_WROTE}[\s_]?({_ROWS}|count)|{_ROW}[\s_]?count|rows|changes)"
-    r"""["']?\s*[:=]\s*["']?0([^\w.]|$)|"""
-    rf"""\b{_WROTE}["']?\s*[:=?]+\s*["']?(false|no){_END}"""
-)
-# ... unless the text counts something besides.
-SOMETHING = rf"\b[1-9][0-9,]*\s+{_ROW}\s+(were\s+|was\s+)?{_WROTE}\b|\b{_WROTE}:?\s+[1-9][0-9,]*\s+{_ROW}"
-# A success denied leaves open what became of the write, and in `status changed: 0` it may be the status.
-NO_SUCCESS = (
-    rf"""\b(ok|success|successful|succeeded)["']?\s*[:=?]+\s*["']?(false\b|no([:;,.!)]|$))|"""
-    rf"""\b({_WROTE}|ok|success)["']?\s*[:=?]+\s*["']?0{_END}"""
-)
-
-# Values that a field has only where it holds the decision, never where it holds what was computed.
+# Values of a field that holds the decision, beside names and words such as `stale`.
+ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow(ed)?|success|succeed|commit|pass(ed)?"
+REJECTED_VALUE = r"false|no|409|412"
+# Of a field that may hold what was computed: it holds decisions where it has no other values.
 _VERDICT = (
-    rf"{REJECTED}|fail(ed|ure)?|error|time ?out|timed out|unknown|\w*exception|"
+    rf"{REFUSED}|stale|fenced|superseded|fail(ed|ure)?|error|time ?out|timed out|unknown|\w*exception|"
     r"accepted|applied|granted|ok|succe(ss|eded)"
 )
 
 # No mutation, whatever the line carries: a worker notices, looks, waits or goes on.
-LOST = (
-    r"(lease|lock|leadership|ownership|leader ?election) (was |has )?(been )?(lost|expired|ended)|"
-    r"lost (the )?(lease|lock|leadership|ownership)"
-)
+BEFORE = r"skip(s|ped|ping)?|start(s|ed|ing)?"  # a write that was not sent, or not yet
 NOTICED = (
-    r"skip(s|ped|ping)?|(read|load|fetch|get|start)(s|ed|ing)?|gave up|giving up|wait(s|ed|ing)?|paus(e|ed|ing)|"
-    r"resum(e|ed|ing)|sleep\w*|idle"
+    rf"{BEFORE}|lost|expired|(read|load|fetch)(s|ed|ing)?|gave up|giving up|wait(s|ed|ing)?|"
+    r"paus(e|ed|ing)|resum(e|ed|ing)|sleep(s|ing)?|idle"
 )
-# ... unless one was attempted: `save failed: read timed out`.
-_NO_REPLY = r"time ?out\w*|timed out|\w*exception"
+_AROUND = r"worker|process|leader|input|work|to|on"
+
+# What makes a sentence beside the event doubtful, which costs no more than that the line is left open.
+DOUBT = (
+    rf"{REFUSED}|{FAILED}|{CODE}|stale|fenced|superseded|duplicate\w*|conflict\w*|not?|nothing|never|without|"
+    r"(is|was|were|did|does|could|would|has|have|had)n t|unsuccessful\w*|err\w*|\w*exception|time ?out\w*|timed out|"
+    r"deadline exceeded|unknown|unavailable|lost|nack|abort\w*|cancel\w*|throttl\w*|broken pipe|hang up|closed|reset|"
+    r"roll(s|ed|ing)? ?back|dry run|would|will|pending|attempting|trying|discard\w*|drop\w*|ignor\w*|skip\w*|"
+    r"already|0|zero"
+)
 
 REASONS = (
     ("newer_token", r"stale|newer|fenced( off)?|fencing|superseded\w*|outdated|(older|lower|old) (token|fence|epoch)|"
@@ -146,9 +109,13 @@ REASONS = (
 
 
 def spaced(text: str) -> str:
-    """SQL: the text as the patterns see it, `LeaseAcquired` as `lease acquired`; its first 120 characters."""
-    split = f"regexp_replace(left({text}, 120), '([a-z0-9])([A-Z])', '\\1 \\2', 'g')"
-    return f"trim(lower(regexp_replace({split}, '[^a-zA-Z0-9]+', ' ', 'g')))"
+    """SQL: the text as the patterns see it, `LeaseAcquired` as `lease acquired`; its first 300 characters.
+
+    Only what parts words becomes a space: `✗`, `?` and `=` are words that are not known.
+    """
+    cut = f"left({text}, 300) || case when length({text}) > 300 then ' and more' else '' end"
+    split = f"regexp_replace({cut}, '([a-z0-9])([A-Z])', '\\1 \\2', 'g')"
+    return f"trim(lower(regexp_replace({split}, '[\\s_.,:;/()\\[\\]''\"-]+|[!]$', ' ', 'g')))"
 
 
 def decide(con: duckdb.DuckDBPyConnection, texts: Iterable[str]) -> bool:
@@ -159,107 +126,100 @@ def decide(con: duckdb.DuckDBPyConnection, texts: Iterable[str]) -> bool:
 
 
 def doubtful(text: str) -> str:
-    """SQL: whether a text beside the event speaks of a refusal, a failure or a reply that did not come."""
-    found = f"lower(left({text}, 120))"
-    return f"""({_says(_positive(text), REJECTED, FAILED, OPEN, rf"already (been )?({DONE})")}
-        or regexp_matches({found}, {unwrap.text(NOTHING)}) or regexp_matches({found}, {unwrap.text(NO_SUCCESS)}))"""
+    """SQL: whether a text beside the event may speak of a refusal, a failure or a reply that did not come."""
+    return _says(spaced(text), DOUBT)
 
 
 def meanings(texts: str) -> str:
     """SQL: what each row of `texts` (kind, decision, outcome, reason, denial: distinct texts or null) means.
 
-    Gives the same five as `*_text`, and `kind` (null where no word of ours is in it), `decision`,
-    `outcome`, `reason` as the history has them, `noticed` (it reports no mutation), `telling` (the kind alone
-    says that it reports one: an event of a lease, or a single word), `agent` (whom the event names as who did it).
+    Gives the same five as `*_text`, and `kind` (null where no word of ours is in it), `decision`, `outcome`, `reason`
+    as the history has them, `noticed` (it reports no mutation), `telling` (the kind alone says that it reports one: an
+    event of a lease, or a single word).
 
-    An event's name tells no success where it is none of ours, nor where other lines have a decision beside it.
+    The decision is the receiver's own word where there is one. Else whatever speaks must agree: an event that names a
+    success, unless other lines of this event have a word for it, and fields and sentences beside it that deny one.
     """
-    kind = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in KINDS)
-    before = f"regexp_replace(k, '{_BEFORE}', ' ', 'g')"
-    stronger = " ".join(f"when {_says('k', words)} then '{label}'" for label, words in STRONGER)
-    reason = " ".join(f"when {_says('why', words)} then '{label}'" for label, words in REASONS)
+    *others, finish = KINDS
+    named = [
+        *((k.label, k.done) for k in others),
+        *((k.label, k.asked) for k in others),
+        (finish.label, "|".join(finish[1:])),
+    ]
+    kind = " ".join(f"when {_says('k', found)} then '{label}'" for label, found in named)
+    reason = " ".join(f"when {_says('why', found)} then '{label}'" for label, found in REASONS)
+    refusal = (THINGS, ASKED, STALE, ABOUT)  # what else may stand in the name of one
     return f"""
         select kind_text, decision_text, outcome_text, reason_text, denial_text, kind, decision,
             case when decision = 'rejected' then case {reason} else reason_text end end as reason,
             case
-                when {_says("o", REJECTED, REJECTED_VALUE, FAILED)} or o_denied is not null then 'failed'
-                when {_says("o", OPEN, OPEN_VALUE)} then 'unknown'
-                when {_says("o", ACCEPTED, ACCEPTED_VALUE)} then 'ok'
-                when o is not null then 'unknown'
-                else case decision when 'accepted' then 'ok' when 'rejected' then 'failed' else 'unknown' end
+                when o is null
+                    then case decision when 'accepted' then 'ok' when 'rejected' then 'failed' else 'unknown' end
+                when o_says = 'accepted' then 'ok'
+                when o_says = 'rejected' or {_only("o", FAILED)} then 'failed'
+                else 'unknown'
             end as outcome,
-            d is null and o is null and decision = 'unknown' and {_says("k", LOST, NOTICED)} and not (
-                kind is not null and kind not in ('grant', 'renew', 'release', 'poll') and (
-                    {_says("k", DONE, _NO_REPLY)} or ({_says("k", FAILED)} and not {_says("k", LOST)}))) as noticed,
+            d is null and decision = 'unknown' and case
+                when kind is null or kind in ('renew', 'release', 'poll') then {_says("k", NOTICED)} and (
+                    {_only("k", *refusal, FAILED, NOTICED, _AROUND)}
+                    or (regexp_matches(k, '^({NOTICED})\\b') and not {_says("k", ASKED, DONE)}))
+                else {_says("k", BEFORE)} and {_only("k", *refusal, BEFORE)}
+            end as noticed,
             case
                 when kind in ('grant', 'renew', 'release') then not contains(kind_text, ' ')
                 else kind is not null and not contains(k, ' ')
-            end as telling,
-            case when d is null and kind <> 'ttl_delete' and {_says("k", rf"({DONE}|released|unlocked) by")}
-                then regexp_extract(k, ' by (.*)', 1) end as agent
+            end as telling
         from (select *, concat_ws(' ', r, d, s, k) as why,
             case
-                when starts_with(d, 'error ') and {_says("k", DONE)} and not {_says("d", REFUSED, REJECTED_VALUE)}
-                    then 'unknown'
-                when {_refused("d", REJECTED_VALUE)} then 'rejected'
-                when {_says("d", REJECTED, REJECTED_VALUE)} then 'unknown'
-                when kind = 'grant' and {_says("d", FAILED)} then 'rejected'
-                when {_says("d", FAILED, OPEN, OPEN_VALUE)} then 'unknown'
-                when d_denied is not null then d_denied
-                when {_says("s", REFUSED)} or ({_says("s", REJECTED)} and not {_says("k", DONE)}) then 'rejected'
-                when k_denied is not null and {_says("d", ACCEPTED, ACCEPTED_VALUE)} then 'unknown'
-                when s is not null and (d is not null or not {_says("k", REJECTED, FAILED)}) then 'unknown'
-                when {_says("d", ACCEPTED, ACCEPTED_VALUE)} then 'accepted'
-                when d is not null then 'unknown'
-                when {_refused("k")} then 'rejected'
-                when kind = 'grant' and {_says("k", FAILED)} then 'rejected'
-                when s is not null or {_says("k", REJECTED, FAILED, OPEN)} or asked then 'unknown'
-                when kind is distinct from 'grant' and {_says("r", REJECTED, FAILED, OPEN)} then 'unknown'
-                when k_denied is not null then k_denied
-                when {_says(before, ACCEPTED)} and (kind is not null or not contains(k, ' ')) then 'accepted'
-                else 'unknown'
+                when kind = 'grant' and {_only("d", FAILED)} then 'rejected'
+                when d_says = 'accepted' and (k_says = 'rejected' or guessed) then 'unknown'
+                when d is not null then coalesce(d_says, 'unknown')
+                when k_says = 'accepted' and (
+                    asked or s is not null or (kind <> 'grant' and {_says("r", DOUBT, STALE)})) then 'unknown'
+                else coalesce(k_says, case when kind is not null then s_says end, 'unknown')
             end as decision
-        from (select *, case when found in ('ttl_delete', 'delete', 'poll') then case {stronger} else found end
-            else found end as kind
-        from (select *, case {kind} end as found
+        from (select *, {_value("d")} as d_says, {_value("o")} as o_says, {_value("s")} as s_says,
+            -- a deletion ends what is known: it is none where a sentence only mentions one
+            kind in ('delete', 'ttl_delete') and not {_only("k", THINGS, ASKED, DONE)} as guessed,
+            case
+                when kind is not null and {_name("k")} then 'accepted'
+                when {_says("k", REFUSED)} and {_only("k", *refusal, REFUSED)}
+                    and (kind is not null or {_only("k", REFUSED, STALE)}) then 'rejected'
+                when {_says("k", CODE)} and {_only("k", THINGS, ASKED, FAILED, CODE, "exception")} then 'rejected'
+                when kind = 'grant' and {_says("k", FAILED)} and {_only("k", *refusal, FAILED)} then 'rejected'
+            end as k_says
+        from (select *, case {kind} end as kind
         from (select kind as kind_text, decision as decision_text, outcome as outcome_text, reason as reason_text,
-            denial as denial_text, {_positive("denial")} as s,
+            denial as denial_text,
             coalesce(bool_or(not starts_with(coalesce(decision, outcome), 'error ')) over (partition by kind), false)
                 as asked,
-            {_positive("kind")} as k, {_positive("coalesce(decision, outcome)")} as d,
-            {_positive("outcome")} as o, {spaced("reason")} as r, {_denied("kind")} as k_denied,
-            {_denied("coalesce(decision, outcome)")} as d_denied, {_denied("outcome")} as o_denied
+            {spaced("kind")} as k, {spaced("coalesce(decision, outcome)")} as d, {spaced("outcome")} as o,
+            {spaced("reason")} as r, {spaced("denial")} as s
         from {texts}))))"""
 
 
 def _says(text: str, *words: str) -> str:
     """SQL: whether one of the words is in the spaced text; false where the text is null."""
-    pattern = "|".join(words)
-    return rf"coalesce(regexp_matches({text}, '\b({pattern})\b'), false)"
+    return rf"coalesce(regexp_matches({text}, '\b({'|'.join(words)})\b'), false)"
 
 
-def _positive(text: str) -> str:
-    """SQL: the spaced text without the refusals that it denies."""
-    return f"regexp_replace({spaced(text)}, '{_NEGATED}', ' ', 'g')"
+def _only(text: str, *words: str) -> str:
+    """SQL: whether the spaced text has no other words; false where it is null."""
+    one = f"({'|'.join(words)})"
+    return f"coalesce(regexp_full_match({text}, '{one}( {one})*'), false)"
 
 
-def _refused(text: str, *words: str) -> str:
-    """SQL: whether the spaced text tells a refusal, and of nothing done, or of it only after a plain refusal."""
-    rest = f"regexp_replace({text}, '{_ELSEWHERE}', ' ', 'g')"
-    first = rf"regexp_extract({rest}, '\b(({REFUSED})( 0)?|{DONE})\b')"
-    decisive = f"regexp_full_match({first}, '{REFUSED}')"
-    return f"({_says(text, REJECTED, *words)} and ({decisive} or not {_says(rest, DONE)}))"
+def _name(text: str) -> str:
+    """SQL: whether the spaced text is the name of one success; false where it is null."""
+    other = f"({THINGS}|{ASKED})"
+    return f"coalesce(regexp_full_match({text}, '({other} )*({DONE})( {other})*'), false)"
 
 
-def _denied(text: str) -> str:
-    """SQL: the decision of a text that says that nothing was written, null for any other.
-
-    It is open where the text says besides that something was.
-    """
-    found = f"lower(left({text}, 120))"
-    nothing = unwrap.text(NOTHING)
-    rest = f"regexp_replace({found}, {nothing}, ' ', 'g')"
+def _value(text: str) -> str:
+    """SQL: what the spaced text of a field that decides or denies says: accepted, rejected, or null for neither."""
+    said = f"regexp_replace({text}, '^error ', '')"
     return f"""case
-        when regexp_matches({found}, {nothing}) and not regexp_matches({rest}, {unwrap.text(SOMETHING)})
-            then case when regexp_matches({rest}, {unwrap.text(_WROTE)}) then 'unknown' else 'rejected' end
-        when regexp_matches({found}, {unwrap.text(NO_SUCCESS)}) then 'unknown' end"""
+        when {_only(said, REJECTED_VALUE)} or ({_says(said, REFUSED, STALE)}
+            and {_only(said, THINGS, ASKED, REFUSED, STALE, ABOUT)}) then 'rejected'
+        when {_says(text, CODE)} and not {_says(text, DONE)} then 'rejected'
+        when {_name(text)} or {_only(text, ACCEPTED_VALUE)} then 'accepted' end"""

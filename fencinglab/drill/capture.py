@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from fencinglab.drill.desk import Line
-from fencinglab.dynamodb.requests import Place, Requests, frozen
-from fencinglab.dynamodb.sending import read
+from fencinglab.drill.desk import Heard
+from fencinglab.dynamodb.requests import READ, Place, Requests, frozen
+from fencinglab.dynamodb.sending import changed, read
 
 EXAMPLE_ACCOUNT = "123456789012"  # of AWS's own documentation: that of a local receiver means nothing
 _STORED = {"token": "storedToken", "holder": "storedOwner", "expires_at": "storedExpiresAt", "status": "storedStatus"}
@@ -88,31 +88,42 @@ def settled(read: Callable[[], list[Record] | None], wrong: Callable[[list[Recor
     return records
 
 
-def logged(lines: Sequence[Line], file: Requests, ordered: bool) -> list[dict[str, Any]]:
+def logged(heard: Iterable[Heard], file: Requests, ordered: bool) -> list[dict[str, Any]]:
     """The workers' log as JSON objects; `ordered` where no stream says in which order the receiver decided.
 
-    Its fields have names that the audit knows, whatever the item calls its attributes. Where `ordered`, an order is
-    known only if every mutation raises a version.
+    An operation has a line for the message that decided it, and one for a lost success before; a read has none. Its
+    fields have names that the audit knows, whatever the item calls its attributes. Where `ordered`, an order is known
+    only if every mutation raises a version.
     """
-    return [_logged(line, file, ordered) for line in lines]
+    return [line for one in heard for line in _lines(one, file, ordered)]
 
 
-def _logged(line: Line, file: Requests, ordered: bool) -> dict[str, Any]:
-    stored = {
-        column: next(iter(line.item[attribute].values()))
-        for column, attribute in file.map.items() if line.item and attribute in line.item
+def _lines(heard: Heard, file: Requests, ordered: bool) -> Iterable[dict[str, Any]]:
+    told, kind = heard.told, file.operations[heard.told.name].kind
+    if kind == READ or told.name in file.creates:
+        return
+    line = {
+        "sentAt": _utc(told.messages[-1].at), "scenario": heard.scenario, "resource": changed(file, told.request),
+        "worker": heard.worker, "kind": kind, "token": told.token, "operationId": told.operation,
+        "decision": told.decision, "outcome": told.outcome,
     }  # fmt: skip
-    made: dict[str, Any] = {
-        "sentAt": datetime.fromtimestamp(line.sent_at, UTC).isoformat().replace("+00:00", "Z"),
-        "scenario": line.scenario, "resource": line.resource, "worker": line.worker, "kind": line.kind,
-        "token": line.token, "operationId": line.operation, "decision": line.decision, "outcome": line.outcome,
-    }  # fmt: skip
-    if line.decision == "rejected":
-        made["reason"] = line.reason
-        names = _STORED
-    else:
-        names = _AFTER
-        if ordered and "version" in stored:
-            made["sequence"] = int(stored["version"])
-    made |= {name: stored[column] for column, name in names.items() if column in stored}
-    return {name: value for name, value in made.items() if value is not None}
+    refused = told.decision == "rejected"
+    if refused and told.ok:  # by its own success, of which it had not heard
+        yield _known(line | {"sentAt": _utc(told.messages[0].at), "decision": "unknown", "outcome": "unknown"})
+        line["outcome"] = "failed"
+    item = told.item or (told.request.input.get("Item") if told.decision == "accepted" else None) or {}
+    stored = {column: next(iter(item[name].values())) for column, name in file.map.items() if name in item}
+    if refused:
+        line["reason"] = told.reason
+    elif ordered and "version" in stored:
+        line["sequence"] = int(stored["version"])
+    names = _STORED if refused else _AFTER
+    yield _known(line | {name: stored[column] for column, name in names.items() if column in stored})
+
+
+def _utc(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _known(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in line.items() if value is not None}

@@ -11,27 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from fencinglab.dynamodb.hold import Hold, Told, took
-from fencinglab.dynamodb.requests import READ, Item, Place, Requests, begin, counters, places
-from fencinglab.dynamodb.sending import changed
+from fencinglab.dynamodb.requests import READ, Place, Requests, begin, counters, places
 
 APART = (0.0, 0.0005, 0.002)  # seconds by which workers that begin together may be apart: not, a little, a request
 MARGIN = 0.2  # seconds to wait beyond a whole one, for clocks that are a little apart
 
 
-class Line(NamedTuple):
-    """One message as a worker's log has it."""
+class Heard(NamedTuple):
+    """What a worker of a scenario was told."""
 
     scenario: str
     worker: str
-    resource: str  # the key of the item that it changes: of a file with two items the one or the other
-    kind: str
-    sent_at: int  # its clock, in seconds
-    token: int | None  # that it presented, or was granted
-    operation: str
-    decision: str
-    reason: str
-    outcome: str
-    item: Item | None  # afterwards; of a refusal the stored one
+    told: Told
 
 
 class Check(NamedTuple):
@@ -50,7 +41,7 @@ class Notes:
     """What all scenarios write down, from many threads; and the bounds that all of them share."""
 
     def __init__(self, most_requests: int, until: float) -> None:
-        self.lines: list[Line] = []
+        self.heard: list[Heard] = []  # in the order of their arrival
         self.checks: list[Check] = []
         self.judged: dict[Place, str] = {}  # the resource of each item, also of one that a grant makes
         self.beside: set[Place] = set()  # what else it touches, such as a token floor
@@ -65,11 +56,6 @@ class Notes:
             raise Stopped(f"it asked for more than {self.most_requests:,} operations")
         if time.monotonic() > self.until:
             raise Stopped("the time was over")
-
-    def write(self, lines: Iterable[Line]) -> None:
-        """Keep the lines in the order of their arrival."""
-        with self._one:
-            self.lines += lines
 
 
 class Desk:
@@ -149,8 +135,8 @@ class Desk:
     def noted(self, worker: str, told: Iterable[Told]) -> None:
         """Write down what a worker was told; Stopped where that does not say what became of an operation."""
         for one in told:
+            self.notes.heard.append(Heard(self.scenario, worker, one))
             self.notes.count()
-            self.notes.write(lines(self, worker, one))
             if one.outcome == "unknown":
                 raise Stopped(f"what became of `{one.name}` is unknown: {one.reason}")
 
@@ -228,23 +214,6 @@ def of_a_holder(file: Requests) -> list[str]:
     """The operations of the program that only a holder may use, in its order."""
     names = [use.operation for use in file.program]
     return [name for name in names if file.operations[name].kind not in (READ, "grant")]
-
-
-def lines(desk: Desk, worker: str, told: Told) -> list[Line]:
-    """What a worker logs of an operation: a line for the message that decided it, and one for a lost success before."""
-    kind = desk.file.operations[told.name].kind
-    if kind == READ or told.name in desk.file.creates:
-        return []
-    at = told.messages[-1].at
-    item = told.item or (told.request.input.get("Item") if told.decision == "accepted" else None)
-    last = Line(
-        desk.scenario, worker, changed(desk.file, told.request), kind, at, told.token, told.operation,
-        told.decision, told.reason if told.decision == "rejected" else "", told.outcome, item,
-    )  # fmt: skip
-    if told.decision == "rejected" and told.ok:  # its own success, of which it had not heard
-        lost = last._replace(decision="unknown", reason="", outcome="unknown", item=None, sent_at=told.messages[0].at)
-        return [lost, last._replace(outcome="failed")]
-    return [last]
 
 
 def remove_expired(client: Any, file: Requests, now: int, places: Iterable[Place]) -> tuple[Place, ...]:

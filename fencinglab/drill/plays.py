@@ -194,20 +194,13 @@ def double_enqueue(desk: Desk) -> None:
 
 def lost_reply(desk: Desk) -> None:
     """What was done is not answered."""
-    sent: list[str] = []
     lossy = desk.connect()
-
-    def lost(operation: str) -> bool:
-        if operation != "GetItem":
-            sent.append(operation)
-        return operation != "GetItem"
-
-    lose_replies(lossy, lost)
+    lose_replies(lossy, lambda operation: operation != "GetItem")
     a = desk.player("A", desk.resource(), client=lossy)
     desk.expect("a grant without an answer is found by reading back", a.take())
     desk.expect("so is what A writes and how it finishes", _works(a) and _done(a.finish()))
-    mine = [line for line in [*desk.notes.lines] if line.scenario == desk.scenario]
-    desk.expect("nothing was sent twice", len(sent) == len(mine))
+    mine = [one.told for one in [*desk.notes.heard] if one.scenario == desk.scenario]
+    desk.expect("nothing was sent twice", all(len(told.messages) == 1 for told in mine))
 
 
 def stalled_process(desk: Desk) -> None:

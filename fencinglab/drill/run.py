@@ -103,7 +103,7 @@ def drill(
         unlike = capture.unlike(main, notes.judged, records) if records else []
     return Drilled(
         receiver, file, tuple(chosen), tuple(left_out), tuple(notes.checks), tuple(stopped),
-        None if records is None else tuple(records), tuple(capture.logged(notes.lines, file, records is None)),
+        None if records is None else tuple(records), tuple(capture.logged(notes.heard, file, records is None)),
         tuple(unlike), notes.requests, time.monotonic() - begun,
     )  # fmt: skip
 

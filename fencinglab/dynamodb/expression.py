@@ -28,7 +28,7 @@ def placeholders(expression: str) -> set[str]:
 def conjuncts(condition: str) -> tuple[str, ...]:
     """The parts of a condition that its outermost ANDs join, in their order; none of an empty one."""
     parts, depth, begin, between = [], 0, 0, False
-    for match in re.finditer(r"[()]|\b(?:AND|OR|BETWEEN)\b", condition, re.IGNORECASE):
+    for match in re.finditer(r"[()]|(?<![:#])\b(?:AND|OR|BETWEEN)\b", condition, re.IGNORECASE):
         word = match[0].upper()
         if word in "()":
             depth += 1 if word == "(" else -1

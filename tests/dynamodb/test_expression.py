@@ -17,6 +17,7 @@ from fencinglab.dynamodb.expression import actions, attributes, conjuncts, fails
         ("a BETWEEN :x AND :y AND b = :b", ["a BETWEEN :x AND :y", "b = :b"]),
         ("a = :a OR b = :b AND c = :c", ["a = :a OR b = :b AND c = :c"]),  # AND binds tighter: no outermost one
         ("NOT contains(done, :o) AND attribute_not_exists(t)", ["NOT contains(done, :o)", "attribute_not_exists(t)"]),
+        ("a = :or AND #between = :b AND c = :and", ["a = :or", "#between = :b", "c = :and"]),
         ("(a = :a OR b = :b) AND BANDANA = :c", ["(a = :a OR b = :b)", "BANDANA = :c"]),
     ],
 )

@@ -225,6 +225,12 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
     shown = sample.look(con, by_line, documents, work)
     seen["dynamodb-stream"] = tuple(shown.attributes)
     mapping = resolve(_fields_of(spec, shown.attributes, "stream", several), shown.attributes, "stream")
+    named = {
+        *shown.of_key,
+        *mapping.rising,
+        *mapping.protect,
+        *(n for key in mapping.fields for n in mapping.names(key)),
+    }
     notes, identities = list[str](), list[str]()
     if not any(mapping.get(k) for k in ("token", "written_token", "holder", "expires_at", "version")):
         if shown.views != {"KEYS_ONLY"}:
@@ -237,6 +243,9 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
             notes.append(f"`{name}` holds identities, not numbers: they protect identity, not order")
             identities.append(name)
             mapping = replace(mapping, fields={k: v for k, v in mapping.fields.items() if k != role})
+    if (by := mapping.get("writer")) and (owner := mapping.get("holder")) and sample.names_apart(con, shown, by, owner):
+        notes.append(f"`{by}` names nobody that `{owner}` names, so it does not say which holder wrote and is left out")
+        mapping = replace(mapping, fields={k: v for k, v in mapping.fields.items() if k != "writer"})
     if (version := mapping.get("version")) and (stored := mapping.get("written_token")):
         notes.append(
             f"a write that raised `{version}` is taken to have stored `{stored}` itself: a client that raises the one "
@@ -252,15 +261,9 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
         )
     [(records,)] = con.execute("select count(*) from stream").fetchall()
     never = streams.NEVER.union(*(streams.NEVER_IN[view] for view in shown.views if len(shown.views) == 1))
-    known = {
-        *shown.of_key,
-        *mapping.rising,
-        *mapping.protect,
-        *(n for key in mapping.fields for n in mapping.names(key)),
-    }
     return _Part(
         "stream", records, tuple(aside), never, tuple(notes), 0, mapping, tuple(copies), identities=tuple(identities),
-        others=tuple(name for name in shown.attributes if name not in known and not name.startswith("aws:")),
+        others=tuple(name for name in shown.attributes if name not in named and not name.startswith("aws:")),
     )  # fmt: skip
 
 

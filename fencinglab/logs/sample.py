@@ -81,12 +81,24 @@ def look(con: duckdb.DuckDBPyConnection, lines: Sequence[File], documents: Seque
 
 def identity_tokens(con: duckdb.DuckDBPyConnection, seen: Look, name: str) -> bool:
     """Whether most values of the token attribute in the sample are no numbers, such as UUIDs: they order nothing."""
+    [(others,)] = con.execute(f"""select avg(case when regexp_full_match(t, '-?[0-9.eE+]+') then 0 else 1 end)
+        from ({_texts(seen, name)}) where t is not null""").fetchall()
+    return (others or 0) > 0.5
+
+
+def names_apart(con: duckdb.DuckDBPyConnection, seen: Look, one: str, other: str) -> bool:
+    """Whether two attributes of names have values in the sample and none in common, such as a host and a lease's id."""
+    ones, others = (f"select t from ({_texts(seen, name)}) where t <> ''" for name in (one, other))
+    [(apart,)] = con.execute(f"""select count(*) > 0 and bool_and(t not in ({others})) and exists({others})
+        from ({ones})""").fetchall()
+    return bool(apart)
+
+
+def _texts(seen: Look, name: str) -> str:
+    """SQL: the attribute's values as text `t`, of all images in the table `look`."""
     quoted = name.replace('"', '\\"')
-    texts = " union all ".join(
+    return " union all ".join(
         f"select coalesce({', '.join(f'd->>{unwrap.text(path + tag)}' for tag in tags)}) as t from look"
         for path in (f'$.{seen.spelled(image)}."{quoted}"' for image in ("NewImage", "OldImage"))
         for tags in [(".N", ".n", ".S", ".s") if seen.typed else ("",)]
     )
-    [(others,)] = con.execute(f"""select avg(case when regexp_full_match(t, '-?[0-9.eE+]+') then 0 else 1 end)
-        from ({texts}) where t is not null""").fetchall()
-    return (others or 0) > 0.5

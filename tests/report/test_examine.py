@@ -368,6 +368,24 @@ def test_what_was_not_judged_is_counted_and_named(tmp_path, protect, verdict):
     assert all("--protect" in note and note.endswith("of `createdAt`, `updatedAt`, `text`") for note in notes)
 
 
+def test_a_name_of_another_kind_than_the_holders_accuses_nobody(tmp_path):
+    """Where writes store a host and leases are held under ids of their own, the two are not compared, and a note says so."""
+    jobs = worlds.Table("jobs", "jobId", 1)
+    host = worlds.Worker(jobs, "host-1")
+    worlds.enqueue(jobs, "job")
+    for token in (1, 2):
+        host.held["job"] = token
+        lease = {"leaseOwner": f"host-1#{token}", "leaseExpiresAt": int(jobs.now) + 60, "fencingToken": token}
+        jobs.update("job", lease | {"version": worlds.plus_one})
+        host.overwrite("job", resultHash=f"{token}")
+        host.overwrite("job", leaseOwner=None, leaseExpiresAt=None)
+    host.overwrite("job", status="DONE")
+    report = report_of(tmp_path, {"log": worlds.stream(jobs.records)}, ["--terminal", "DONE"])
+
+    assert report["verdict"] == "holds"
+    assert any("`writtenBy` names nobody that `leaseOwner` names" in note for note in report["notes"])
+
+
 def test_leases_in_another_item_are_named(tmp_path):
     """Where the takeover is in another item, headline, note and advice say so, whatever else the log holds."""
     lock = worlds.Table("locks", "lockId", 1)

@@ -26,14 +26,14 @@ A writes old
 """
 
 
-def fitted(texts: list[str], **forgotten: None) -> fit.Fit:
-    """The fit of the histories of these events, each on a resource of its own; rows leave out what is forgotten."""
+def fitted(texts: list[str], **other: str | None) -> fit.Fit:
+    """The fit of the histories of these events, each on a resource of its own, with other values in the writes' rows."""
     rows = []
     for number, text in enumerate(texts):
         run = replay(parse(HEAD + text, f"job-{number}.timeline"), FIXES["unfenced"])
         own = {"resource": f"job-{number}", "lease": f"job-{number}"}
         rows += [
-            row | own | (forgotten if row["kind"] == "write" or "outcome" in forgotten else {}) for row in run.rows
+            row | own | (other if row["kind"] in ("write", "finish") or "outcome" in other else {}) for row in run.rows
         ]
     with duckdb.connect() as con:
         audit.load(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES))))
@@ -79,9 +79,10 @@ def test_work_and_pause_share_the_time_of_a_grant():
 @pytest.mark.parametrize("end", ["A writes x\nA releases", "A finishes as DONE"])
 def test_a_grant_that_ended_has_not_vanished(end):
     """Who gave the lease back or finished before the next grant did not crash, though no more is seen of it."""
-    found = fitted([f"A acquires\n{end}\n60 s pass\nB acquires\nB writes x\n"])
+    text = f"A acquires\n{end}\n60 s pass\nB acquires\nB writes x\n"
 
-    assert (found.grants, found.known, found.vanished) == (2, 2, 0)
+    for found in (fitted([text]), fitted([text], kind="write")):  # a status may be final without a finish of its own
+        assert (found.grants, found.known, found.vanished) == (2, 2, 0)
 
 
 @pytest.mark.parametrize("unknown", [{"token": None, "fenced": None}, {"outcome": None}], ids=["token", "refusals"])
@@ -90,6 +91,20 @@ def test_who_vanished_may_be_open(unknown):
     found = fitted(["A acquires\nA crashes\nlease expires\nB acquires\nB writes x\n"], **unknown)
 
     assert (found.grants, found.known, found.vanished) == (2, 1, 0)
+
+
+def test_who_asks_in_vain_leaves_nothing_open():
+    """A grant that was refused is no write of an unknown token: it is known that the holder before it vanished."""
+    found = fitted(["A acquires\nA crashes\nlease expires\nB acquires\nA restarts\nA acquires\nB writes x\n"])
+
+    assert (found.grants, found.known, found.vanished) == (2, 2, 1)
+
+
+def test_a_grant_to_the_same_holder_is_no_takeover():
+    """How long it took until somebody else asked is not shown by a holder that is granted its own lease again."""
+    found = fitted(["A acquires\nlease expires\n5 s pass\nA acquires\nA writes x\n"])
+
+    assert (found.grants, found.times["takeover"].seen) == (2, 0)
 
 
 def test_an_empty_history_has_no_times():

@@ -66,8 +66,27 @@ def test_the_rule_needs_every_part(found):
     assert advise.recommendation(broken)["aside"]["latest-id"] == "breaks order"
     assert advise.recommendation(unfinished)["aside"]["latest-id"] == "leaves 10 % of the jobs unfinished"
     assert [advise.recommendation(r)["fix"] for r in (broken, unfinished, costly)] == ["latest-id-terminal"] * 3
+    rare = copy.deepcopy(rows)
+    rare[2]["rare"] = {"order": {}}
+    assert advise.recommendation(rare)["aside"]["latest-id"] == "breaks order"
     assert advise.recommendation(rows[:2])["fix"] is None
-    assert "10 % of the jobs stay unfinished." in advise.uncovered(unfinished[2])
+
+
+def test_what_a_fix_does_not_cover_is_said_where_it_was_seen(found):
+    """Late writes, late refusals, unfinished jobs and writes that no guard judges are named with their number, or not at all."""
+    none, some = copy.deepcopy(found["fixes"][2]), copy.deepcopy(found["fixes"][2])
+    for row, seen in ((none, 0), (some, 400)):
+        for name in ("late", "rejected_late", "unfinished"):
+            row["shares"][name] |= {"seen": seen, "value": seen / 4000}
+        row["whatif"] |= {"without_token": seen, "open": seen}
+
+    assert [text for text in advise.uncovered(some) if text not in advise.uncovered(none)] == [
+        "Late writes are accepted in 10 % of the jobs; late is not stale.",
+        "Finished work is refused for being late in 10 % of the jobs.",
+        "10 % of the jobs stay unfinished.",
+        "400 writes of the log presented no token: no guard stops such a writer.",
+        "Of 400 writes of the log it cannot be told what the guard would have done.",
+    ]
 
 
 def test_the_first_line_says_what_is_taken(found):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable
+from multiprocessing import resource_tracker
 from typing import Any
 
 from fencinglab.drill.desk import Desk, Stopped, of_a_holder
@@ -28,7 +30,12 @@ class Child:
         )
 
     def __enter__(self) -> Child:
-        self._process.start()
+        resource_tracker.ensure_running()  # started by the process itself it would let the signal through again
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for the drill, which ends this
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -154,3 +154,12 @@ def test_a_process_that_ends_by_itself_ends_the_scenario(monkeypatch):
     done = drill(STATUS, MOCK, Plan(("stalled-process",)))
 
     assert done.stopped == (("stalled-process", "A's process ended by itself"),)
+
+
+def test_a_drill_that_is_interrupted_ends_its_processes_itself(monkeypatch):
+    """What a keyboard sends to the drill and its workers alike is not heard by these, which would answer with a traceback."""
+    send = Child.send
+    monkeypatch.setattr(Child, "send", lambda child, _: send(child, signal.SIGINT))
+    done = drill(STATUS, MOCK, Plan(("stalled-process",)))
+
+    assert failed(done) == [] and done.stopped == ()

@@ -123,6 +123,8 @@ def _told(resource: str, rows: Sequence[_Row]) -> Told | None:
     if not rows:
         return None
     stale, grants = rows[-1], _grants(rows)
+    if stale.who not in [grant.who for grant in grants]:  # its token was granted to another name
+        return None
     newest = max(grants, key=lambda grant: grant.token)
     tokens = sorted({grant.token for grant in grants})
     numbers = {token: tokens[0] + n for n, token in enumerate(tokens)}

@@ -63,6 +63,15 @@ def test_any_told_stale_write_replays_to_itself(made):
     same(rows, told(rows)[1])
 
 
+def test_a_writer_that_no_grant_names_is_not_told():
+    """A stale write by a name that was granted nothing is found, and is no timeline: nobody knows which holder it was."""
+    rows = replay(shelf.find("report-generation"), FIXES["unfenced"]).rows
+    affected, found = told([row | ({"writer": "host-1"} if row["kind"] != "grant" else {}) for row in rows])
+
+    assert affected[0]["stale"] == 1
+    assert found == []
+
+
 @pytest.mark.parametrize("name", STALE)
 def test_the_audit_finds_it_again(name):
     """The timelines by which the rest is judged have a stale write, and an audit of what is told finds the same one."""

@@ -161,8 +161,9 @@ def test_long_tokens_stay_exact():
     """Tokens of 38 digits that differ in the last one are two levels; labels and subtitle hold all digits."""
     chart = charts.tokens(story(LONG))
     left_out = re.search(r"… stands for (\d+)", chart.to_dict()["title"]["subtitle"][1])[1]
-    point = layers(chart, "point")[0]["values"][0]
+    point, *others = layers(chart, "point")[0]["values"]
 
+    assert {one["token"] for one in (point, *others)} == {*levels(chart)}
     assert [left_out + label.removeprefix("…") for label in levels(chart)] == [str(LONG + 1), str(LONG)]
     assert point["presented"] == str(LONG)
 
@@ -219,15 +220,16 @@ def test_axes_have_titles():
     assert "not known" in layers(unordered, "point")[0]["encoding"]["x"]["title"]
 
 
-def test_long_histories_show_the_finding():
-    """Of a long history a fixed number of steps is drawn, the broken one among them, and the subtitle says which."""
+@pytest.mark.parametrize("found", ["broken", "undecided"])
+def test_long_histories_show_the_finding(found):
+    """Of a long history a fixed number of steps is drawn, the broken one (else the first that is open) among them."""
     rows = [row(i, "write", 1) for i in range(1, 1001)]
-    rows[800]["broken"] = True
+    rows[800][found] = True
     chart = charts.tokens(rows)
     marks, rings = points(chart)
 
     assert len(marks) == charts.held.WINDOW
-    assert rings == [801]
+    assert 801 in marks and rings == [801] * (found == "broken")
     assert f"steps {min(marks)}–{max(marks)}" in chart.to_dict()["title"]["subtitle"][0]
 
 

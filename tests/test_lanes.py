@@ -82,6 +82,16 @@ def test_a_renewal_lengthens_and_a_release_ends_a_lease():
     assert of.bars[0]["until"] == "00:32, released"
 
 
+def test_renewals_while_time_passes_lie_behind_their_event():
+    """What was decided while seconds passed stands in order between the event and the next one."""
+    of = told("A acquires; 45 s pass; A reads", "renewed-often")
+
+    assert [(point["kind"], point["at"], point["x"]) for point in of.points] == [
+        ("grant", "00:00", 1), ("renew", "00:20", pytest.approx(2 + 1 / 3)), ("renew", "00:40", pytest.approx(2 + 2 / 3))
+    ]  # fmt: skip
+    assert [event["event"] for event in of.events] == ["A acquires", "A reads"]
+
+
 def test_two_leases_may_overlap():
     """Where a second holder takes a lease that still runs, both bars stand at that time."""
     (_, _, _, ended), (_, _, begun, _) = bars(scene("clock-ahead", "unfenced"))
@@ -134,9 +144,11 @@ def test_harm_is_ringed_and_told():
 
 
 def test_a_refused_request_for_a_lease_shows_no_token():
-    """A worker that was granted nothing presented nothing."""
-    [_, refused] = told("A acquires; B acquires").points
+    """A worker that was granted nothing presented nothing, and has no bar."""
+    of = told("A acquires; B acquires")
+    [_, refused] = of.points
 
+    assert bars(of) == [("A", "41", 1, 2.6)]
     assert (refused["mark"], refused["token"]) == ("refused", charts.style.NONE_SEEN)
 
 
@@ -260,7 +272,10 @@ def test_tokens_are_printed_beside_their_marks():
     """Each grant and each write carries its token; a lease says its own."""
     labels = {(text["x"], text["label"]) for text in values(lanes(), "text")}
 
+    released = {text["label"] for text in values(lanes("released-then-written"), "text")}
+
     assert labels >= {(1, "41"), (5, "42"), (6, "42"), (8, "41"), (9, "42"), (1, "lease 41"), (3, "paused")}
+    assert "released" in released
 
 
 def test_the_axis_is_labelled_with_the_times_told():

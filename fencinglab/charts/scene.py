@@ -166,9 +166,9 @@ def _points(
     """Every decision; one about a lease that covers several resources is one decision."""
     seen = set()
     for row, x, (before, after) in zip(rows, axis.of_row, tokens_held(rows), strict=True):
-        kind, event = row["kind"], row.get("event")
-        one = (event, x, row["lease"], kind, row["writer"], row["token"])
-        if kind in ASKED and event and one in seen:
+        kind = row["kind"]
+        one = (x, row["lease"], kind, row["writer"], row["token"])
+        if one in seen:
             continue
         seen.add(one)
         step = steps[row["event"] - 1] if steps else None

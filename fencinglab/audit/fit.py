@@ -29,7 +29,6 @@ SAYS = {
 class Observed(NamedTuple):
     """One kind of time, in microseconds, ascending."""
 
-    name: str
     seen: int
     values: tuple[int, ...]  # all, or KEPT quantiles of them
 
@@ -126,7 +125,7 @@ def fit(con: duckdb.DuckDBPyConnection) -> Fit:
     """The times that the table `history` shows, from its grants and what was done under their tokens."""
     con.execute(_SIGNS)
     con.execute(_ATTEMPTS)
-    times = {name: _observed(con, name, query) for name, query in _VALUES.items()}
+    times = {name: _observed(con, query) for name, query in _VALUES.items()}
     [(grants, known, vanished)] = con.execute(_ENDS).fetchall()
     [(workers,)] = con.execute("""
         select coalesce(max(workers), 0) from (select count(distinct holder) as workers from attempts group by lease)
@@ -136,10 +135,10 @@ def fit(con: duckdb.DuckDBPyConnection) -> Fit:
     return Fit(times, grants, known, vanished, workers)
 
 
-def _observed(con: duckdb.DuckDBPyConnection, name: str, query: str) -> Observed:
+def _observed(con: duckdb.DuckDBPyConnection, query: str) -> Observed:
     [(count, values)] = con.execute(f"""
         with found(value) as ({query}), counted as (select count(value) as n from found)
         select any_value(n), case when any_value(n) <= {KEPT} then list(value order by value) filter (value is not null)
             else quantile_disc(value, {[place / (KEPT - 1) for place in range(KEPT)]}) end
         from found, counted""").fetchall()
-    return Observed(name, count or 0, tuple(int(value) for value in values or ()))
+    return Observed(count or 0, tuple(int(value) for value in values or ()))

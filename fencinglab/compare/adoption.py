@@ -94,7 +94,8 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-ROLLOUT = (
+# The roll-out in order: what it does, what proves it, when to stop, and what may go back.
+_STEPS = (
     ("Keep a baseline", "Audit a day of the log as it is, and keep the report.",
      "`fencinglab audit LOG --out baseline` names what it cannot see, and nothing core stays unknown",
      "a core rule is unknown: log the field that it names first", "nothing is changed yet"),
@@ -117,8 +118,4 @@ ROLLOUT = (
      "rejected_late, reassignments and dead time stay near this page's numbers",
      "finished work is thrown away more often than this page says", "yes: concurrency goes back first, checks stay"),
 )  # fmt: skip
-
-
-def rollout() -> list[dict[str, str]]:
-    """[{step, does, proof, stop, back}]: the roll-out, in order."""
-    return [dict(zip(("step", "does", "proof", "stop", "back"), row, strict=True)) for row in ROLLOUT]
+ROLLOUT = [dict(zip(("step", "does", "proof", "stop", "back"), row, strict=True)) for row in _STEPS]

@@ -96,7 +96,7 @@ def review(asked: Asked, progress: Callable[[str], None] = lambda _: None) -> di
         ],
         "log": log,
         "adoption": adoption.card(file),
-        "rollout": adoption.rollout(),
+        "rollout": adoption.ROLLOUT,
         "jobs": jobs,
         "seed": asked.seed,
         "command": shlex.join(asked.command),

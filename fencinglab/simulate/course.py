@@ -47,7 +47,7 @@ def processed(paused_at: Ints, pause: Ints, moment: Ints) -> Ints:
 def course(workload: Workload, fix: Fix, chance: Chance) -> Course:
     """The course of the attempt under the fix."""
     done = chance.unit * workload.writes
-    sends = [real(chance, chance.unit * k if k > 1 else chance.unit) for k in range(1, workload.writes + 1)]
+    sends = [real(chance, chance.unit * k) for k in range(1, workload.writes + 1)]
     cut = np.full(done.shape, NEVER, dtype=np.int64)  # from then on nothing is sent
     if workload.crash:
         cut = np.where(chance.crashed_at < NEVER, real(chance, chance.crashed_at), NEVER)

@@ -170,7 +170,7 @@ class _Tally:
         self.counts = dict.fromkeys(SHARES, 0)
         self.values = {name: np.zeros(3) for name in MEANS}  # of these as `_sums` has them
         self.apart = {name: np.zeros(3) for name in MEANS}  # from the first fix
-        self.weighted = {name: np.zeros(3) for name in SHARES}  # of the jobs in which it happened
+        self.weighted = {name: np.zeros(3) for name in WATCHED}  # of the jobs in which it happened
         self.weights = np.zeros(3)
         self.times = np.zeros(_BINS * _OCTAVES, dtype=np.int64)
 
@@ -180,7 +180,7 @@ class _Tally:
         for name, (_, happened) in SHARES.items():
             which = happened(outcome)
             self.counts[name] += int(np.count_nonzero(which))
-            if outcome.weight is not None:
+            if outcome.weight is not None and name in WATCHED:
                 self.weighted[name] += _sums(outcome.weight[which])
         if outcome.weight is not None:
             self.weights += _sums(outcome.weight)

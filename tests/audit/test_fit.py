@@ -120,6 +120,6 @@ def test_an_empty_history_has_no_times():
 def test_many_values_are_kept_as_quantiles():
     """Of very many values quantiles are kept, the least and the greatest among them."""
     with duckdb.connect() as con:
-        found = fit._observed(con, "x", "select * from range(10000)")
+        found = fit._observed(con, "select * from range(10000)")
 
     assert (found.seen, len(found.values), found.values[0], found.values[-1]) == (10_000, fit.KEPT, 0, 9_999)

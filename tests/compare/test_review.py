@@ -145,7 +145,7 @@ def test_no_crash_in_thirty_is_not_never():
 
 def test_a_renewal_of_the_log_fits_the_lease_or_is_not_taken():
     """A renewal that was seen is taken where the lease outlasts it, and only then said to be; else it is a third."""
-    renewals = fit.Fit({"renewal": fit.Observed("renewal", 40, (5_000_000,) * 40)}, 0, 0, 0, 0)
+    renewals = fit.Fit({"renewal": fit.Observed(40, (5_000_000,) * 40)}, 0, 0, 0, 0)
     found = [review._fitted(renewals, {"lease": lease}) for lease in ("20s", "3s")]
 
     assert [made.renewal for made, _ in found] == [5_000_000, 1_000_000]
@@ -206,7 +206,7 @@ def test_the_page_needs_nothing(found):
 
     assert acting(page) == []
     assert page.count('class="blank"') == len([item for item in found["adoption"] if not item["values"]]) == 4
-    assert all(step in page for step, *_ in adoption.ROLLOUT)
+    assert all(row["step"] in page for row in adoption.ROLLOUT)
 
 
 def test_what_no_team_said_is_named_beside_the_shares(found):

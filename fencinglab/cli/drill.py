@@ -27,13 +27,8 @@ def add(verbs: Any) -> None:
     where.add_argument("--unlocked-mock", action="store_true", help="a mock that is not atomic: the negative control")
     where.add_argument("--endpoint-url", metavar="URL", help="a DynamoDB that runs already, such as on this machine")
     drill.add_argument("--aws", action="store_true", help="AWS itself, with your own credentials and at your cost")
-    drill.add_argument(
-        "--scenario",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this; may be given often; `list` tells all",
-    )
+    only = "only this; may be given often; `list` tells all"
+    drill.add_argument("--scenario", action="append", default=[], metavar="NAME", help=only)
     drill.add_argument("--workers", type=int, metavar="N", help="that acquire at one moment (default 4)")
     drill.add_argument("--rounds", type=int, metavar="N", help="of that (default 10)")
     drill.add_argument(
@@ -41,12 +36,8 @@ def add(verbs: Any) -> None:
     )
     drill.add_argument("--lease", type=int, metavar="SECONDS", help="how long a lease lasts, 2 or more (default 2)")
     drill.add_argument("--seconds", type=int, metavar="N", help="stop then (default 300)")
-    drill.add_argument(
-        "--max-requests",
-        type=int,
-        metavar="N",
-        help="beyond it every worker ends with the request that it is at (default 20,000)",
-    )
+    bound = "beyond it every worker ends with the request that it is at (default 20,000)"
+    drill.add_argument("--max-requests", type=int, metavar="N", help=bound)
     drill.add_argument("--table", metavar="NAME", help="a table that is there; only its own items are touched")
     fail_on(drill)
     drill.add_argument("--out", metavar="DIR", help="write the stream, the workers' log and the audit of both")
@@ -70,7 +61,6 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
         raise UsageError("--aws and a mock are two receivers; name one")
     named = (*drills.LEAST, "seed", "table")
     plan = drills.Plan(tuple(options.scenario), **{n: v for n in named if (v := getattr(options, n)) is not None})
-    drills.bounded(plan)
     classes(options.fail_on)
     file = shelf.find("request-status" if options.requests is None else options.requests)
     chosen, _ = drills.choose(file, options.scenario)

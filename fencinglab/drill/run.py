@@ -71,10 +71,7 @@ class Drilled(NamedTuple):
 
 
 def drill(
-    file: Requests,
-    receiver: Receiver = MOCK,
-    plan: Plan = ALL,
-    progress: Callable[[str], None] = lambda _: None,
+    file: Requests, receiver: Receiver = MOCK, plan: Plan = ALL, progress: Callable[[str], None] = lambda _: None
 ) -> Drilled:
     """Play the scenarios; UsageError for one that there is not, InputError where the receiver cannot be used."""
     bounded(plan)

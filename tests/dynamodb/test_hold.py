@@ -184,10 +184,7 @@ def test_a_request_that_never_arrived_is_sent_again(desk):
 
 def test_a_server_error_is_no_refusal(desk):
     """An ADD to a stored text is an error of its own: unknown, and nothing is concluded from it."""
-    desk.receiver.put_item(
-        TableName="request-status",
-        Item={"requestId": {"S": "req-1"}, "fencingToken": {"S": "40"}},
-    )
+    desk.receiver.put_item(TableName="request-status", Item={"requestId": {"S": "req-1"}, "fencingToken": {"S": "40"}})
     done = desk.worker("A").acquire()
     assert (done.decision, done.outcome, done.token) == ("unknown", "unknown", None)
 

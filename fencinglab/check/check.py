@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from fencinglab.dynamodb import sending
 from fencinglab.dynamodb.mock import Mock, client
-from fencinglab.dynamodb.requests import Items, Requests, begin, renamed
+from fencinglab.dynamodb.placeholders import names_in
+from fencinglab.dynamodb.requests import Items, Requests, begin, learned, renamed
 from fencinglab.dynamodb.sending import Step as Sent
 from fencinglab.errors import InputError, nearest
 from fencinglab.explore import program
@@ -144,14 +145,19 @@ def _claimed(file: Requests) -> None:
 def _idle(team: Team) -> Iterator[tuple[str, bool]]:
     """A sentence for each operation that was never sent or never accepted; and whether a worker may leave it out."""
     asked: dict[str, list[tuple[Items, str, Sent]]] = {}
+    known = set[str]()
     for operation, items, text, sent in team.asked_for:
         asked.setdefault(operation, []).append((items, text, sent))
+        known |= learned(operation, json.loads(sent.reply or "null")).keys()
+    if {name for name in names_in(team.file.token) if "." in name} <= known:
+        known.add("token")
     for operation, optional in dict.fromkeys(team.program):
-        answers, needs = asked.get(operation, []), program.needs(team.file, operation)
-        if not answers and needs:
-            names = ", ".join(f"${name}" for name in sorted(needs))
-            yield f"operation `{operation}` is never sent: no worker ever learns {names}", optional
-        elif answers and all(sent.decision != "accepted" for _, _, sent in answers):
+        answers = asked.get(operation, [])
+        if not answers:
+            lacking = ", ".join(f"${name}" for name in sorted(program.needs(team.file, operation) - known))
+            why = f"no worker ever learns {lacking}" if lacking else "no worker ever comes to it"
+            yield f"operation `{operation}` is never sent: {why}", optional
+        elif all(sent.decision != "accepted" for _, _, sent in answers):
             grants = team.file.operations[operation].kind == "grant"
             what = "nobody can ever acquire" if grants else f"operation `{operation}` can never be accepted"
             yield f"{what}: {_never_met(team.file, operation, answers)}", optional

@@ -43,7 +43,7 @@ def exit_code(answer: Answer, fail_on: Collection[str] = ()) -> int:
     return 3 if any(verdict.status in ("empty", "undecided") for verdict in decisive) else 0
 
 
-def shown(show: Sequence[str]) -> Sequence[str]:
+def named(show: Sequence[str]) -> Sequence[str]:
     """What --show names, as it is; a UsageError for the first that is neither an invariant nor `passing`."""
     for name in show:
         if name not in (*INVARIANTS, PASSING):
@@ -54,11 +54,11 @@ def shown(show: Sequence[str]) -> Sequence[str]:
 def screen(answer: Answer, show: Sequence[str] = ()) -> str:
     """What `fencinglab check` prints: the answer in a sentence, each invariant, and the runs asked for.
 
-    Without `show`, which is what `shown` takes, that is the shortest run that breaks an unsafe invariant.
+    Without `show`, of which `named` says what it may be, that is the shortest run that breaks an unsafe invariant.
     """
     lines = [*wrapped("", headline(answer)), "", *_bounds(answer), "", *_verdicts(answer)]
     worst = [verdict.invariant for verdict in worst_first(answer)[:1] if verdict.invariant in UNSAFE]
-    for name in shown(show) or worst:
+    for name in named(show) or worst:
         lines += ["", *(_passing(answer) if name == PASSING else _shown(answer, name))]
     return "\n".join(lines) + "\n"
 

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     if options.example:
         return _example(options)
     failing = classes(options.fail_on)
-    told.shown(options.show)  # before a search that may take long
+    told.named(options.show)  # before a search that may take long
     bounds: dict[str, Any] = {
         "workers": 2 if options.workers is None else options.workers,
         "hazards": going_wrong.chosen(options.hazard),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from teams import changed, mine
+from teams import changed, example, mine
 
 from fencinglab.check import files, page, told
 from fencinglab.check.check import check
@@ -51,6 +51,18 @@ def test_an_optional_operation_that_is_never_carried_out_is_told():
     assert "Never carried out: operation `release` can never be accepted" in told.asked(found)
     assert "Never carried out: operation <code>release</code> can never be accepted" in page.html(found)
     assert json.loads(files.contents(found)["check.json"])["never_carried_out"] == [*found.idle]
+
+
+def test_an_operation_that_no_worker_comes_to():
+    """Behind a read that never shows what is expected all is silent; that is said, and not that a token is lacking."""
+
+    def looked(raw):
+        key = raw["operations"]["save"]["update-item"]["Key"]
+        look = {"kind": "read", "get-item": {"TableName": "jobs", "Key": key}, "expects": {"jobStatus": "NEVER"}}
+        raw["operations"]["look"], raw["program"][2:2] = look, ["look"]
+
+    with pytest.raises(InputError, match="operation `save` is never sent: no worker ever comes to it"):
+        check(example(looked), workers=1, most=100_000)
 
 
 def test_an_operation_that_can_never_be_accepted():

@@ -104,7 +104,8 @@ def beyond(law: Law, v: Floats) -> Ints:
     times: Any
     if law.name == "observed":
         seen = np.asarray(law.seen, dtype=np.int64)
-        return np.minimum(seen[((1.0 - v) * len(seen)).astype(np.int64)], LONGEST)
+        place = np.minimum((1.0 - v) * len(seen), len(seen) - 1)  # of the least v, 1 - v is 1
+        return np.minimum(seen[place.astype(np.int64)], LONGEST)
     if law.name == "constant" or law.scale == 0:
         return np.full(v.shape, round(law.scale), dtype=np.int64)
     if law.name == "exponential":

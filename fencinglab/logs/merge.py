@@ -36,6 +36,19 @@ def name_alike(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> None:
         where line.resource = record.key""")
 
 
+def leave_out_strangers(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> bool:
+    """Forget the writers of log lines where none of them is a holder in the stream, such as hosts beside ids of leases.
+
+    Whether it did. Names of two kinds say nothing about who held what.
+    """
+    [(apart,)] = con.execute(f"""select exists(select 1 from {line} where writer <> '')
+        and exists(select 1 from {stream} where after_holder <> '')
+        and not exists(select 1 from {line} where writer in (select after_holder from {stream}))""").fetchall()
+    if apart:
+        con.execute(f"update {line} set writer = null")
+    return bool(apart)
+
+
 def match(con: duckdb.DuckDBPyConnection, stream: str, line: str) -> int:
     """Join log lines to the stream records that they report; how many lines found one.
 

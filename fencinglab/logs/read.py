@@ -138,6 +138,7 @@ def read(
     for table in beside:
         merge.name_alike(con, parts["dynamodb-stream"].table, table)
     filtered = sum(part.filtered + merge.drop(con, part.table, outside) for part in parts.values())
+    strangers = [merge.leave_out_strangers(con, parts["dynamodb-stream"].table, table) for table in beside]
     matched = sum(merge.match(con, parts["dynamodb-stream"].table, table) for table in beside)
     merge.union(con, [part.table for part in parts.values()])
     blank = sum(file.blank for file in taken.files)
@@ -151,6 +152,8 @@ def read(
             "see --since, --until, --key-prefix, --resource"
         )
     notes = [note for part in parts.values() for note in part.notes]
+    if any(strangers):
+        notes.append("the log lines name no worker that the stream names as a holder, so who wrote is left out of them")
     if spec.order == "lines" and not parts.keys() & {"log-lines", "table"}:
         notes.append("--order lines says nothing here: it is for log lines; these records have their own order")
     if mended:

@@ -429,8 +429,8 @@ def test_a_folder_that_cannot_be_read(tmp_path, capsys):
 TABLE_LINES = [
     {"time": "2026-03-02T09:00:10.500Z", "event": "acquire", "jobId": "job-1", "worker": "log-a", "token": 1, "operationId": "op-acquire", "decision": "accepted"},
     {"time": "2026-03-02T09:00:11.500Z", "event": "finish", "jobId": "job-1", "worker": "log-a", "token": 1, "decision": "accepted"},
-    {"time": "2026-03-02T09:00:12.500Z", "event": "write", "jobId": "job-1", "worker": "log-b", "token": 0, "decision": "rejected"},
-    {"time": "2026-03-02T09:00:13.500Z", "event": "write", "jobId": "job-9", "worker": "log-b", "token": 3, "decision": "accepted"},
+    {"time": "2026-03-02T09:00:12.500Z", "event": "write", "jobId": "job-1", "worker": "worker-b", "token": 0, "decision": "rejected"},
+    {"time": "2026-03-02T09:00:13.500Z", "event": "write", "jobId": "job-9", "worker": "worker-b", "token": 3, "decision": "accepted"},
 ]  # fmt: skip
 PLAIN_JOBS = worlds.jobs(stores=())
 
@@ -464,13 +464,23 @@ def test_sources_are_never_ordered_by_each_other(tmp_path):
     assert len(scopes) == 2
 
 
+def test_lines_whose_workers_hold_nothing_in_the_stream_name_no_writer(tmp_path):
+    """Names of two kinds, such as pods beside owners, are not compared: the lines keep all but who wrote, and a note says so."""
+    lines = [line | {"worker": "pod-1"} for line in TABLE_LINES]
+    log, rows = history(tmp_path, {"s.jsonl": worlds.stream(PLAIN_JOBS), "a.log": worlds.lines(lines)})
+
+    assert log.matched == 2
+    assert "pod-1" not in {row["writer"] for row in rows}
+    assert any("name no worker that the stream names as a holder" in note for note in log.notes)
+
+
 def test_two_reports_of_one_record_join_nothing(tmp_path):
     """Two lines that could be one record, or one line that could be two, are left as they are."""
-    twice = [TABLE_LINES[0], TABLE_LINES[0] | {"worker": "log-c"}]
+    twice = [TABLE_LINES[0], TABLE_LINES[0] | {"worker": "worker-b"}]
     log, rows = history(tmp_path, {"s.jsonl": worlds.stream(PLAIN_JOBS), "a.log": worlds.lines(twice)})
 
     assert log.matched == 0
-    assert sum(row["writer"] in ("log-a", "log-c") for row in rows) == 2
+    assert {row["writer"] for row in rows if row["operation"] == "op-acquire"} == {"log-a", "worker-b"}
 
 
 @pytest.mark.parametrize(
@@ -488,7 +498,10 @@ def test_only_an_accepted_line_joins_by_token(tmp_path, lines, writers):
     stored, finish = worlds.jobs(stores=()), TABLE_LINES[1]
     images = [r["dynamodb"].get("NewImage", {}) for r in stored if r["dynamodb"]["Keys"]["jobId"]["S"] == "job-1"]
     next(image for image in images if image.get("status") == {"S": "DONE"})["operationId"] = {"S": "op-1"}
-    files = {"s.jsonl": worlds.stream(stored), "a.log": worlds.lines(finish | one for one in lines)}
+    files = {
+        "s.jsonl": worlds.stream(stored),
+        "a.log": worlds.lines([*(finish | one for one in lines), TABLE_LINES[3]]),
+    }
     log, rows = history(tmp_path, files)
 
     assert [

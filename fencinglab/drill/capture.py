@@ -24,7 +24,7 @@ Touched = Mapping[Place, str]  # the resource of each item
 
 
 def stream(streams: Any, tables: Iterable[str], touched: Touched, aws: bool) -> list[Record] | None:
-    """The records of these items in the shape that Lambda gets, in the stream's order; None where there is none."""
+    """The records of these items in the shape that Lambda gets, in the stream's order; None where none can be read."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     found: list[Record] = []

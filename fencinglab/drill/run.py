@@ -63,7 +63,7 @@ class Drilled(NamedTuple):
     left_out: tuple[tuple[str, str], ...]  # scenario and why it was not played
     checks: tuple[Check, ...]
     stopped: tuple[tuple[str, str], ...]  # scenario and which bound or error ended it
-    stream: tuple[dict[str, Any], ...] | None  # records as they are archived; None: the receiver has no stream
+    stream: tuple[dict[str, Any], ...] | None  # records as they are archived; None: none could be read
     log: tuple[dict[str, Any], ...]  # the workers' log
     unlike: tuple[str, ...]  # resources whose item is not what the history says
     requests: int

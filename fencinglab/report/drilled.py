@@ -115,11 +115,11 @@ def report(one: Judged) -> str:
         lines += ["", "Not played:"]
         lines += [line for name, why in drilled.left_out for line in _wrapped(f"  {name:32}", why)]
     if drilled.unlike:
-        lines += [
-            "",
-            *_wrapped("", f"Read back, these items are not what the history says: {', '.join(drilled.unlike[:5])}"),
-        ]
-    lines += ["", f"{drilled.requests:,} operations in {drilled.seconds:.0f} s. The audit of what they left:", ""]
+        unlike = ", ".join(drilled.unlike[:5])
+        lines += ["", *_wrapped("", f"Read back, these items are not what the history says: {unlike}")]
+    asked = f"{drilled.requests:,} operations in {drilled.seconds:.0f} s"
+    without = "" if drilled.stream else ", without a stream, since none could be read"
+    lines += ["", f"{asked}. The audit of what they left{without}:", ""]
     return "\n".join(lines) + "\n" + screen.screen(one.examination.report)
 
 

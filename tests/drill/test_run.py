@@ -33,7 +33,7 @@ def audited(done, out=None):
 @pytest.fixture(scope="module")
 def whole():
     """All scenarios that are not only named, on the mock."""
-    return drill(STATUS, MOCK, Plan(rounds=4, lease=3))
+    return drill(STATUS, MOCK, Plan(rounds=4, lease=4))  # on a busy machine a shorter one runs out too early
 
 
 def test_everything_comes_as_expected(whole):
@@ -169,6 +169,7 @@ def test_tables_are_removed_and_others_untouched():
         assert [check for check in done.checks if not check.holds] == []
         with audited(done) as (judged, rules):
             assert rules["token_shared"] == "holds" and judged.examination.report["exit_code"] in (0, 3)
+            assert "The audit of what they left, without a stream, since none could be read:" in drilled.report(judged)
 
 
 def test_every_worker_ends_with_the_request_that_it_is_at():

@@ -235,7 +235,7 @@ def _causes(file: Requests, bindings: Bindings, item: Item, looked_at: set[str],
     columns = {column for column, attribute in file.map.items() if attribute in looked_at}
     held = _content(item.get(file.map.get("token", "")))
     if "token" in columns and bindings.get("token") is not None:
-        yield "newer_token" if held is not None and int(held) > int(bindings["token"]) else "not_held"
+        yield "newer_token" if str(held).isdecimal() and int(held) > int(bindings["token"]) else "not_held"
     if "holder" in columns or not item:
         yield "held" if grant and item else "not_held"
     if "expires_at" in columns:

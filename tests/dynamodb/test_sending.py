@@ -57,6 +57,7 @@ def receiver():
         ("finish", lease("A", 40, 1060), "rejected", "not_held"),  # an authority that was restored
         ("finish", lease("B", 41, 1060), "rejected", "not_held"),
         ("finish", {"fencingToken": {"N": "41"}}, "rejected", "not_held"),  # released
+        ("finish", {"fencingToken": {"S": "a1b2"}}, "rejected", "not_held"),  # somebody else's idea of a token
         ("finish", lease("A", 41, 1060, terminalVersion={"N": "1"}), "rejected", "terminal"),
         ("finish", lease("A", 41, 1060, operationsDone={"SS": ["A/0", "A/1"]}), "rejected", "duplicate"),
         ("renew", lease("A", 41, 1001), "accepted", ""),

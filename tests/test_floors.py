@@ -30,7 +30,7 @@ FLOORS = (
         (
             "logs.mapping", "logs.values", "logs.decode", "logs.clean", "logs.detect", "logs.inputs", "logs.unwrap",
             "logs.words", "logs.denial", "logs.sample", "logs.images", "logs.streams", "logs.carry", "logs.cells", "logs.mutations",
-            "logs.lines", "logs.tables", "logs.merge", "logs.read", "logs",
+            "logs.layout", "logs.lines", "logs.tables", "logs.merge", "logs.read", "logs",
         ),
     ],
     [

@@ -7,17 +7,16 @@ and a log has an order only by a mapped field or by the user's word.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from fencinglab.logs import cells, mutations, values
+from fencinglab.logs import cells, layout, mutations, values
 from fencinglab.logs.inputs import File
-from fencinglab.logs.mapping import FIELDS, MappingSpec, plain
+from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.mutations import Read
 from fencinglab.logs.unwrap import identifier, paths, text
 
@@ -25,18 +24,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _LONGEST = 1 << 25  # bytes of a line; inputs.py lets none in that is half as long
-_SAMPLE_FILES, _SAMPLE_LINES, _DEPTH = 6, 2_000, 5
-# Fields in which loggers, containers and Logs Insights keep a whole line, which may be JSON itself.
-_BODIES = ("@message", "message", "msg", "log", "body", "line")
-_POINTERS = 1 << _DEPTH  # of a field; a name of more dots than objects are opened is read by the first ones
+_POINTERS = 1 << layout.DEPTH  # of a field; a name of more dots than objects are opened is read by the first ones
 _ONCE = ("resource", "token")  # of two fields of one name parsers take either
-
-
-def _known(*columns: str) -> frozenset[str]:
-    return frozenset(plain(name) for column in columns for known in FIELDS[column].known for name in known)
-
-
-_AT, _VALUES, _LEASE = _known("at"), _known("value"), _known("resource", "token", "holder")
 
 # A window without an order keeps the order of the lines, as row ids of a parallel scan do not.
 _PLACE = "row_number() over () as place"
@@ -49,62 +38,7 @@ _MACROS = f"""create or replace temp macro sound_json(t) as case when json_valid
     when json_valid(regexp_replace(t, {_SURROGATE})) then regexp_replace(t, {_SURROGATE}) end"""
 _SCRATCH = ("counted", "lines", "lines_files", "text_files", "records", "record_lines", "record_lines_files")
 
-
-class _Look(NamedTuple):
-    """Where the fields are, by the first lines of a few files."""
-
-    inner: tuple[str, ...]  # fields of the JSON line, alone or in `body`
-    outer: tuple[str, ...] = ()  # columns, or fields of a line that keeps another in `body`
-    body: str | None = None
-
-    @property
-    def times(self) -> tuple[str, ...]:
-        """The outer times where the inner line has its own: they stand in where that is missing."""
-        own = any(plain(name) in _AT for name in self.inner)
-        return tuple(name for name in self.outer if own and plain(name) in _AT and name not in self.inner)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What can be mapped."""
-        return tuple(dict.fromkeys([*self.inner, *(n for n in self.outer if n != self.body and n not in self.times)]))
-
-    def columns(self, spec: MappingSpec) -> list[str]:
-        """The outer fields that are read."""
-        wanted = [name for name in mutations.wanted(spec, self.outer) if name in self.outer]
-        return list(dict.fromkeys([*wanted, *self.times, *([self.body] if self.body else [])]))
-
-
-def fields(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[str]:
-    """The names of the fields in the first lines of a few files, nested ones dotted, in order of appearance."""
-    return list(dict.fromkeys(name for group in _by_shape(files) if group for name in _look(group).names))
-
-
-def texts(con: duckdb.DuckDBPyConnection, files: Sequence[File], name: str) -> set[str]:
-    """The texts of a field in the first lines of a few files; half a surrogate pair, which is no text, is `?`."""
-    return {str(value).encode("utf-8", "replace").decode() for value in _values(files, name) if value not in (None, "")}
-
-
-def holds_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], names: Sequence[str]) -> bool:
-    """Whether the lines hold records of a stream, and no lease of their own beside them."""
-    own = [name for name in names if "dynamodb" not in name.lower().split(".")]
-    inner = len(own) < len(names) or any(
-        isinstance(one, dict) and "dynamodb" in one
-        for name in own
-        if plain(name).endswith("records")
-        for found in _values(files, name)
-        for one in (found if isinstance(found, list) else ())
-    )
-    return inner and not any(plain(name.rpartition(".")[2]) in _known("token", "holder") for name in own)
-
-
-def _values(files: Sequence[File], name: str) -> Iterator[Any]:
-    """The values of a field in the first lines of a few files."""
-    for group in filter(None, _by_shape(files)):
-        body = _look(group).body
-        for row in (row for beginning in _beginnings(group) for row in beginning):
-            inner = _object(row[body]) if body and isinstance(row.get(body), str) else None
-            yield _at(inner or {}, name)
-            yield _at(row, name)
+fields, texts, holds_records = layout.fields, layout.texts, layout.holds_records  # as read.py asks every reader
 
 
 def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> Read:
@@ -115,7 +49,7 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
     values.define(con)
     con.execute(_MACROS)
     con.execute("create or replace temp table counted (lines bigint, blank bigint)")
-    by_line, delimited = _by_shape(files)
+    by_line, delimited = layout.by_shape(files)
     parts = []
     with TemporaryDirectory() as work:
         if by_line:
@@ -130,75 +64,6 @@ def read(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpe
     con.execute("drop view entries")
     con.execute("".join(f"drop table if exists {name};" for name in (*_SCRATCH, *cells.TABLES)))
     return made._replace(blank=blank, beside=lines - blank - made.records - len(made.set_aside))
-
-
-def _by_shape(files: Sequence[File]) -> tuple[list[File], list[File]]:
-    """The files of lines, and the delimited ones."""
-    return [f for f in files if f.detected.shape != "csv"], [f for f in files if f.detected.shape == "csv"]
-
-
-# --- where the fields are -----------------------------------------------------------------------------
-
-
-def _look(files: Sequence[File]) -> _Look:
-    """Where the fields of the files are, which are all lines or all delimited."""
-    rows = [row for beginning in _beginnings(files) for row in beginning]
-    outer = _names(rows)
-    for body in _BODIES:
-        texts = [row[body] for row in rows if row.get(body) and isinstance(row[body], str)]
-        inner = _names(value for value in map(_object, texts) if value is not None)
-        whole = sum(one.lstrip().startswith("{") for one in texts)
-        if inner and (2 * whole > len(texts) or (_of_lease(inner) and not _of_lease(outer))):
-            return _Look(inner, outer, body)
-    return _Look((), outer) if files[0].detected.shape == "csv" else _Look(outer)
-
-
-def _beginnings(files: Sequence[File]) -> Iterator[Iterable[dict[str, Any]]]:
-    """The records in the first lines of the first and the last few files."""
-    shapes = {Path(file.path): file.detected.shape for file in files}
-    half = _SAMPLE_FILES // 2
-    for path in dict.fromkeys([*list(shapes)[:half], *list(shapes)[-half:]]):
-        with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
-            lines = [line for line in islice(file, _SAMPLE_LINES) if line.strip()]
-        if shapes[path] == "csv" and lines:
-            yield cells.sample(lines)
-        else:
-            yield [value for value in map(_object, lines) if value is not None]
-
-
-def _object(line: str) -> dict[str, Any] | None:
-    """The JSON object that a line is, or that ends after other text with its last brace."""
-    start, end = (0, None) if line.startswith("{") else (line.find('{"'), line.rfind("}") + 1)
-    try:
-        value = json.loads(line[start:end], parse_int=str, parse_float=str) if start >= 0 else None
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _at(row: dict[str, Any], name: str) -> Any:
-    """The value of a field, whose dots may stand for inner objects."""
-    if name in row:
-        return row[name]
-    outer, _, rest = name.partition(".")
-    return _at(row[outer], rest) if rest and isinstance(row.get(outer), dict) else None
-
-
-def _of_lease(names: Iterable[str]) -> bool:
-    return any(plain(name) in _LEASE for name in names)
-
-
-def _names(rows: Iterable[dict[str, Any]], within: str = "", depth: int = _DEPTH) -> tuple[str, ...]:
-    """The names of what the objects hold: of an inner object its fields, dotted; itself only if it may be a result."""
-    found: dict[str, None] = {}
-    for row in rows:
-        for name, value in row.items():
-            inner = isinstance(value, dict) and depth > 0
-            if not inner or plain(name) in _VALUES:
-                found[within + name] = None
-            if inner:
-                found.update(dict.fromkeys(_names([value], f"{within}{name}.", depth - 1)))
-    return tuple(found)
 
 
 # --- from lines to texts ------------------------------------------------------------------------------
@@ -241,7 +106,7 @@ def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
     """SQL: the entries of JSON lines, read at half the cost; None unless each line is an object with a mapped field."""
     import duckdb
 
-    seen = _look(files)
+    seen = layout.of(files)
     names = mutations.wanted(spec, seen.inner)
     alike = len({name.lower() for name in names}) < len(names)
     if not names or seen.body or alike or any("." in name for name in names) or any(file.blank for file in files):
@@ -264,7 +129,7 @@ def _scan_clean(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
 
 def _scan_lines(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> str:
     """SQL: the entries of files of lines, whatever is in them."""
-    seen = _look(files)
+    seen = layout.of(files)
     columns = seen.columns(spec) if seen.body else []
     source = f"select *, null::varchar[] as cells, null::varchar as fault from ({_raw(files)})"
     if seen.body:
@@ -288,7 +153,7 @@ def _scan_lines(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: Map
 
 def _scan_records(con: duckdb.DuckDBPyConnection, files: Sequence[File], spec: MappingSpec, key: str) -> str:
     """SQL: the entries of delimited files."""
-    seen = _look(files)
+    seen = layout.of(files)
     columns = seen.columns(spec)
     con.execute(f"create or replace temp table record_lines as {_raw(files)}")
     con.execute(f"insert into counted select count(*), count(*) filter ({cells.BLANK}) from record_lines")
@@ -335,7 +200,7 @@ def _pointed(names: Iterable[str], found: str) -> tuple[str, dict[str, str]]:
 
 
 def _extract(
-    source: str, keep: str, seen: _Look, columns: Sequence[str], spec: MappingSpec, key: str
+    source: str, keep: str, seen: layout.Layout, columns: Sequence[str], spec: MappingSpec, key: str
 ) -> tuple[str, dict[str, str]]:
     """SQL: of each row of `source` what `keep` names, form, dated, stamp, fault, and the mapped fields, given too.
 

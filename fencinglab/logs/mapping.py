@@ -34,7 +34,8 @@ class Field(NamedTuple):
 
 # Where the names come from: (a) the request-status article and common camel or snake case of it,
 # (b) Amazon's dynamodb-lock-client, (c) Kinesis Client Library, (d) Kubernetes Lease, (e) ShedLock,
-# (f) Raft and Kafka, (g) structlog, python-json-logger, pino, winston, Serilog, CloudWatch.
+# (f) Raft and Kafka, (g) structlog, python-json-logger, pino, winston, Serilog, GELF,
+# OpenTelemetry, CloudWatch.
 FIELDS: dict[str, Field] = {
     "resource": Field(
         "what is protected (a stream has it in its keys)",
@@ -63,6 +64,7 @@ FIELDS: dict[str, Field] = {
         (
             ("kind", "action", "op"), ("event", "eventType"),
             ("msg", "message"), ("@m", "renderedMessage"), ("@mt", "messageTemplate"),  # (g)
+            ("short_message",), ("body",),
         ),
         stream=False,
     ),

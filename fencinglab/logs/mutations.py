@@ -64,13 +64,15 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
 
     Several fields make one resource (joined by `/`) or one value (hashed together); of other columns the
     first that is there counts. Texts are taken without blanks round them (psql fills columns up), empty ones as null,
-    except that an empty `before_holder` is nobody.
+    except that an empty `before_holder` is nobody; a number that names something as a whole one.
     """
     event_id = _event_id(names)
     made = {"event_id": get(event_id)} if event_id else {}
     for column in COLUMNS:
         fields = spec.names(column)
         given = [f"trim({get(name)})" for name in fields]
+        if column in ("resource", "lease", "order_key"):  # pandas writes whole numbers as floats
+            given = [f"regexp_replace({one}, '^([0-9]{{1,15}})[.]0+$', '\\1')" for one in given]
         one = given[0] if len(given) == 1 else f"coalesce({', '.join(given)})"
         if not given:
             continue
@@ -80,8 +82,6 @@ def texts(spec: MappingSpec, get: Callable[[str], str], names: Iterable[str], ke
             joined = ", chr(31), ".join(given)
             made[column] = f"case when {one} is not null then keyed({text(key)}, concat({joined})) end"
         elif column in ("token", "order_key"):
-            if column == "order_key":  # pandas writes whole numbers as floats
-                one = f"regexp_replace({one}, '^([0-9]{{1,15}})[.]0+$', '\\1')"
             made[column] = f"case when lower({one}) not in {_ABSENT} then {one} end"
         elif column == "decision":
             made[column] = denial.as_decision(fields[0], one)

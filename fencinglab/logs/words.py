@@ -43,13 +43,13 @@ KINDS = (
     Kind("grant", r"acquir(e|es|ing)|acquisition|obtain|take ?over|took over|taken( over)?|stole(n)?|steal|"
                   r"reassign(ed)?|claim|grant|elect(ed|ion)?|locked|leased|^lock$|^lease$",
          r"acquired|obtained|granted|claimed|became leader|took (the |a )?(lease|lock|leadership|ownership)"),
-    Kind("ttl_delete", r"^ttl$|ttl (delete|removal|expiry)|evict(ion)?",
-         r"ttl (deleted|removed|expired)|(deleted|removed|expired) by ttl|(item|record|row) expired|evicted"),
+    Kind("ttl_delete", r"^ttl$|ttl (delete|removal|expiry)|(item|record|row) expired|evict(ed|ion)?",
+         r"ttl (deleted|removed|expired)|(deleted|removed|expired) by ttl"),
     Kind("delete", r"delet(e|es|ing|ion)|remov(e|es|ing|al)|purge", r"deleted|removed|purged"),
     Kind("finish", r"complet(e|es|ing|ion)|finish(es|ing)?|finali[sz]e", r"completed|finished|finali[sz]ed"),
 )  # fmt: skip
 ASKED = "|".join(kind.asked for kind in KINDS)
-DONE = "|".join([*(kind.done for kind in KINDS), "done|ok|succeeded|successful|accepted|applied"])
+DONE = "|".join([*(kind.done for kind in KINDS), "done|ok|success|succeeded|successful|accepted|applied"])
 
 # What may stand in any name: what a lease protects, never what a process has of its own (`cache`, `render`, `upload`).
 THINGS = (
@@ -72,7 +72,7 @@ FAILED = r"fail(s|ed|ing|ure)?( to)?|unable to|could not|cannot|busy"
 CODE = r"conditional (check|request) failed|precondition failed|transaction cancell?ed"
 
 # Values of a field that holds the decision, beside names and words such as `stale`.
-ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow(ed)?|success|succeed|commit|pass(ed)?"
+ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow(ed)?|succeed|commit|pass(ed)?"
 REJECTED_VALUE = r"false|no|409|412"
 # Of a field that may hold what was computed: it holds decisions where it has no other values.
 _VERDICT = (
@@ -137,8 +137,9 @@ def meanings(texts: str) -> str:
     as the history has them, `noticed` (it reports no mutation), `telling` (the kind alone says that it reports one: an
     event of a lease, or a single word).
 
-    The decision is the receiver's own word where there is one. Else whatever speaks must agree: an event that names a
-    success, unless other lines of this event have a word for it, and fields and sentences beside it that deny one.
+    The decision is the receiver's own word where there is one, unless the event or a denial says otherwise. Else
+    whatever speaks must agree: an event that names a success, unless other lines of this event have a word for it, and
+    fields and sentences beside it that deny one.
     """
     *others, finish = KINDS
     named = [
@@ -172,7 +173,7 @@ def meanings(texts: str) -> str:
         from (select *, concat_ws(' ', r, d, s, k) as why,
             case
                 when kind = 'grant' and {_only("d", FAILED)} then 'rejected'
-                when d_says = 'accepted' and (k_says = 'rejected' or guessed) then 'unknown'
+                when d_says = 'accepted' and (k_says = 'rejected' or s is not null or guessed) then 'unknown'
                 when d is not null then coalesce(d_says, 'unknown')
                 when k_says = 'accepted' and (
                     asked or s is not null or (kind <> 'grant' and {_says("r", DOUBT, STALE)})) then 'unknown'

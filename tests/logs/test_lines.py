@@ -107,6 +107,15 @@ def test_a_dotted_name_inside_an_object_is_read(read):
     assert (log.column("resource"), log.column("token")) == (["r1"], [7])
 
 
+def test_an_object_that_holds_a_lease_is_no_result(read):
+    """Splunk exports each line inside `result`: were that the value, every line would leave another one."""
+    inside = read("\n".join(json.dumps({"result": json.loads(one)}) for one in (line(token=...), line())))
+    beside = read(line(result={"sum": 3}))
+
+    assert ("result" in inside.names, inside.column("token"), inside.spec.get("value")) == (False, [None, 41], None)
+    assert (beside.spec.get("value"), beside.names[-2:]) == ("result", ["result", "result.sum"])
+
+
 def test_odd_field_names_are_only_names(read):
     """Quotes, slashes and tildes in a field's name are part of it, not of the SQL around it."""
     names = ["a'b", 'c"d', "e/f", "g~h", "path", "filename", "i}"]
@@ -164,6 +173,7 @@ BESIDE = [
     ({"detail": "WriteConflict"}, "unknown"), ({"note": "0 rows updated"}, "unknown"), ({"ctx": {"detail": "stale"}}, "unknown"),
     ({"reason": "lease lost, write refused"}, "unknown"), ({"reason": "stale token"}, "unknown"), ({"message": "report 7 written"}, "accepted"), ({"message": "no conflict"}, "unknown"),
     ({"note": "job already completed"}, "unknown"), ({"result": "loan rejected"}, "unknown"), ({"result": "42"}, "accepted"),
+    ({"result": "ok", "rowCount": 0}, "unknown"), ({"result": "ok", "rowCount": 1}, "accepted"),
     ({"message": "conflict", "decision": "accepted"}, "accepted"), ({"message": "conflict", "outcome": "ok"}, "accepted"),
 ]  # fmt: skip
 
@@ -374,6 +384,15 @@ def test_several_fields_make_one_resource(read):
 
     assert log.column("resource") == ["jobs/7"]
     assert log.aside == {"log:2": "no value in table,pk, the mapped resource"}
+
+
+def test_a_number_that_names_a_resource_is_one_however_it_is_written(read):
+    """In a CSV of pandas with a gap `7` is `7.0`: two workers on one job would pass for two jobs."""
+    rows = [{"resource": one, "lease": one} for one in (7, "7", 7.0, "7.0", "v7.0")]
+
+    for also in ("", "garbage"):
+        log = read("\n".join(line(**row) for row in rows) + "\n" + also)
+        assert log.column("resource") == log.column("lease") == ["7"] * 4 + ["v7.0"]
 
 
 def test_a_log_can_never_show_how_a_token_is_stored(read):

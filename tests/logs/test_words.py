@@ -24,7 +24,7 @@ NAMES = [
     *((text, "accepted") for text in (
         "lease acquired", "LeaseAcquired", "lease_acquired", "Lease acquired.", "job.claimed", "became leader", "took the lease",
         "renewed", "lease extended", "released", "written", "Result saved!", "job completed successfully", "write completed",
-        "write done", "update succeeded", "status update saved", "deleted", "item deleted by ttl", "alert raised", "email sent",
+        "write done", "acquire success", "update succeeded", "status update saved", "deleted", "item deleted by ttl", "alert raised", "email sent",
     )),
     *((text, "rejected") for text in (
         "rejected", "write_rejected", "write rejected: stale token", "WriteRejectedStale", "finish refused", "update conflict",
@@ -55,7 +55,7 @@ SENTENCES = [
     "cache updated", "session renewed", "render finished", "upload completed", "temp file written", "connection acquired",
     "request completed", "lease check ok", "checkpoint saved", "done", "status changed",
     # whose refusal or takeover it is cannot be told
-    "result rejected", "application rejected", "job taken over", "lease stolen", "leader elected", "job locked",
+    "item expired", "job evicted", "result rejected", "application rejected", "job taken over", "lease stolen", "leader elected", "job locked",
     "saved " + "result " * 60 + "not",
 ]  # fmt: skip
 
@@ -87,9 +87,10 @@ def test_the_receivers_own_word_stands_above_the_event(kind, text, decision):
     assert meaning(kind=kind, outcome=text)["decision"] == decision
 
 
-def test_an_event_that_refuses_and_a_decision_that_accepts_leave_it_open():
+def test_what_refuses_and_a_decision_that_accepts_leave_it_open():
     """One of the two is about something else."""
     assert meaning(kind="write rejected", decision="ok")["decision"] == "unknown"
+    assert meaning(kind="write", decision="ok", denial="rejected")["decision"] == "unknown"
     assert meaning(kind="acquire failed", decision="failed")["decision"] == "rejected"
 
 
@@ -114,7 +115,7 @@ KINDS = [
     ("acquired the lease, expired item removed", "grant"), ("lease renewed, ttl 30", "renew"), ("heartbeat", "renew"),
     ("lock", "grant"), ("Acquired lease from store", "grant"), ("lease taken over by w2", "grant"), ("lock file read", None),
     ("ttl_delete", "ttl_delete"), ("ttl", "ttl_delete"), ("item deleted by ttl", "ttl_delete"), ("TTL expired", "ttl_delete"),
-    ("item removed", "delete"), ("lease deleted", "delete"), ("delete completed", "delete"), ("polled", "poll"),
+    ("item removed", "delete"), ("item expired", "ttl_delete"), ("lease deleted", "delete"), ("delete completed", "delete"), ("polled", "poll"),
     ("write completed", "write"), ("job completed", "finish"), ("page_rendered", None),
 ]  # fmt: skip
 

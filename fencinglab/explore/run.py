@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fencinglab.explore.invariants import SOMETIMES
-from fencinglab.explore.search import Answer, Run
+from fencinglab.explore.search import Run
 from fencinglab.explore.steps import Model
 from fencinglab.explore.world import NAMES, Step
 from fencinglab.model import replay, timeline
 from fencinglab.model.event import Event
 from fencinglab.model.fix import FIXES, Fix
-from fencinglab.model.harm import harms, unsafe
+from fencinglab.model.harm import harms
 from fencinglab.model.timeline import Timeline
 
 RESOURCE = "report"
@@ -24,20 +23,6 @@ LEASE_LENGTH = 60  # seconds
 _OWN = ("acquire", "acquire early", "read", "check", "renew", "send", "release", "crash", "downgrade")
 _VALUES = {"finish": "DONE", "alert": "overdue"}
 _ARRIVALS = ("arrive", "arrive, reply lost", "inspect", "apply")
-
-
-def passing(answer: Answer) -> list[replay.Run]:
-    """Runs in which nothing unsafe is done, replayed, each the shortest to something that must be reachable.
-
-    What stands in the end is judged only where everything came to rest.
-    """
-    model, found = answer.model, []
-    for name, run in answer.reached.items():
-        told = timeline_of(model, run, f"{model.fix.name}-{name}", f"In this run {SOMETIMES[name]}")
-        played = replay.replay(told, model.fix)
-        if {harm.name for harm in unsafe(played)} <= ({"final"} if name != "rest" else set()):
-            found.append(played)
-    return found
 
 
 def breaks(run: replay.Run, invariant: str, program: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from fencinglab.dynamodb.requests import READ
 from fencinglab.errors import InputError
 from fencinglab.explore import walk
 from fencinglab.explore.invariants import INVARIANTS, SOMETIMES
-from fencinglab.explore.run import breaks, events_of, lost_at, passing, timeline_of, written
+from fencinglab.explore.run import breaks, events_of, lost_at, timeline_of, written
 from fencinglab.explore.search import Answer, Run
 from fencinglab.explore.team import Team
 from fencinglab.explore.walk import Happened
@@ -21,6 +21,7 @@ from fencinglab.explore.world import Step
 from fencinglab.model import replay
 from fencinglab.model.event import MUTATIONS
 from fencinglab.model.fix import FIXES
+from fencinglab.model.harm import unsafe
 from fencinglab.model.timeline import Timeline
 
 AUTHORITY, RECEIVER = "authority", "receiver"
@@ -77,15 +78,23 @@ def _lost_at(told: Told, invariant: str, program: Sequence[str]) -> int:
 
 
 def harmless(answer: Answer) -> list[Told]:
-    """Runs in which nothing unsafe is done, each the shortest to something that must be reachable."""
-    if not isinstance(answer.model, Team):
-        return [*map(replayed, passing(answer))]
-    team = answer.model
-    return [
-        of_requests(team, run, name, f"In this run {SOMETIMES[name]}")
-        for name, run in answer.reached.items()
-        if not any(INVARIANTS[one].group == "unsafe" for happened in walk.walked(team, run) for one in happened.breaks)
-    ]
+    """Runs in which nothing unsafe is done, each the shortest to something that must be reachable.
+
+    What stands in the end is judged only where everything came to rest.
+    """
+    model, found = answer.model, []
+    for name, run in answer.reached.items():
+        title = f"In this run {SOMETIMES[name]}"
+        if isinstance(model, Team):
+            told = of_requests(model, run, name, title)
+            done = {one for step in walk.walked(model, run) for one in step.breaks if INVARIANTS[one].group == "unsafe"}
+            done |= {"final"} if run == answer.of("final").run else set()
+        else:
+            played = replay.replay(timeline_of(model, run, f"{model.fix.name}-{name}", title), model.fix)
+            told, done = replayed(played), {harm.name for harm in unsafe(played)}
+        if done <= ({"final"} if name != "rest" else set()):
+            found.append(told)
+    return found
 
 
 def of_requests(team: Team, run: Run, name: str, title: str) -> Told:

@@ -55,7 +55,7 @@ class Fit(NamedTuple):
 
 _SIGNS = """
     create or replace temp table signs as
-    select coalesce(lease, resource) as lease, coalesce(order_scope, '') as order_scope, kind, decision,
+    select coalesce(lease, resource) as lease, coalesce(order_scope, '') as order_scope, kind, decision, writer,
         coalesce(token, case when kind = 'grant' then after_token end) as token,
         decision = 'accepted' and kind = 'grant' as grants,
         decision = 'accepted' and kind not in ('grant', 'renew', 'release') as writes,
@@ -79,6 +79,7 @@ _ATTEMPTS = """
         select lease, order_scope, token, max(place) as last_place, max(silence) as silence,
             min(place) filter (grants) as granted, min(moment) filter (grants) as granted_at,
             arg_min(until, place) filter (grants) as until, arg_min(holder, place) filter (grants) as holder,
+            arg_min(writer, place) filter (grants) as granted_by,
             max(moment) filter (writes) as wrote_at, arg_max(longest, place) filter (writes) as until_written
         from so_far group by all)
     select *, median(silence) over () as usual, lead(granted_at) over following as next_at,
@@ -107,16 +108,22 @@ _VALUES = {
         group by lease, order_scope, token having min(moment) >= any_value(next_at)""",
 }
 # Of a grant that ended or was given back before the next one nothing more need be seen. It cannot be told whether one
-# vanished where something came after the next one that does not say under which token, or where no log shows refusals.
+# vanished where its holder, or somebody unknown, did something after the next one without saying under which token, or
+# where no log shows refusals.
 _ENDS = """
     with ends as (
         select lease, order_scope, ended as token, min(place) as place from signs where ended is not null group by all),
     untold as (
-        select lease, order_scope, max(place) as place from signs where token is null and kind <> 'grant' group by all),
+        select lease, order_scope, writer, max(place) as place from signs
+        where token is null and kind <> 'grant' group by all),
     told as (
-        select coalesce(last_place < next_place and coalesce(ends.place > next_place, true), false) as silent,
-            coalesce(untold.place > next_place, false) or (select count(outcome) = 0 from history) as unclear
-        from attempts left join ends using (lease, order_scope, token) left join untold using (lease, order_scope))
+        select next_place is not null and last_place < next_place
+                and coalesce(any_value(ends.place) > next_place, true) as silent,
+            coalesce(max(untold.place) > next_place, false) or (select count(outcome) = 0 from history) as unclear
+        from attempts left join ends using (lease, order_scope, token)
+        left join untold on untold.lease = attempts.lease and untold.order_scope = attempts.order_scope
+            and coalesce(writer in (holder, granted_by), true)
+        group by attempts.lease, attempts.order_scope, attempts.token, last_place, next_place)
     select count(*), count(*) filter (not silent or not unclear), count(*) filter (silent and not unclear) from told
 """
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import duckdb
 import pandas
 import pytest
+from stories import timeline_of
+from workloads import constant, exponential
 
 from fencinglab import history
 from fencinglab.audit import audit, fit
 from fencinglab.model.fix import FIXES
 from fencinglab.model.replay import replay
-from fencinglab.model.timeline import parse
+from fencinglab.model.timeline import Timeline, parse
+from fencinglab.simulate.laws import Law
+from fencinglab.simulate.workload import DEFAULT, SECOND
 
 HEAD = "title: x\nworkers: A, B\nresources: report\nfirst token: 1\nlease length: 30 s\n\n"
 ONE = """\
@@ -28,13 +34,15 @@ A writes old
 
 def fitted(texts: list[str], **other: str | None) -> fit.Fit:
     """The fit of the histories of these events, each on a resource of its own, with other values in the writes' rows."""
+    return shown([parse(HEAD + text, "x.timeline") for text in texts], **other)
+
+
+def shown(timelines: list[Timeline], **other: str | None) -> fit.Fit:
     rows = []
-    for number, text in enumerate(texts):
-        run = replay(parse(HEAD + text, f"job-{number}.timeline"), FIXES["unfenced"])
+    for number, timeline in enumerate(timelines):
         own = {"resource": f"job-{number}", "lease": f"job-{number}"}
-        rows += [
-            row | own | (other if row["kind"] in ("write", "finish") or "outcome" in other else {}) for row in run.rows
-        ]
+        for row in replay(timeline, FIXES["unfenced"]).rows:
+            rows.append(row | own | (other if row["kind"] in ("write", "finish") or "outcome" in other else {}))
     with duckdb.connect() as con:
         audit.load(con, history.read(con, pandas.DataFrame(rows, columns=list(history.NAMES))))
         return fit.fit(con)
@@ -49,6 +57,20 @@ def test_the_times_of_one_job():
         "takeover": [2], "late": [7],
     }  # fmt: skip
     assert (found.grants, found.vanished, found.workers) == (2, 0, 2)
+
+
+def test_times_that_were_simulated_come_back():
+    """From histories of simulated jobs the fit has near the work, takeovers and crashes with which they were simulated."""
+    made = replace(
+        DEFAULT, pause=Law("lognormal", SECOND, 2.0), work=exponential(12), message=constant(0), gap=0, step=0,
+        repeat=0, takeover=exponential(3), crash=0.2,
+    )  # fmt: skip
+    found = shown([timeline_of(made, FIXES["unfenced"], 3, job) for job in range(100)])
+    work, takeover = (sum(times.values) / times.seen / SECOND for times in map(found.times.get, ("work", "takeover")))
+
+    assert work == pytest.approx(12, rel=0.25)
+    assert takeover == pytest.approx(3, rel=0.25)
+    assert found.vanished / found.known == pytest.approx(0.2, rel=0.25)
 
 
 def test_enough_is_said_with_the_number():
@@ -85,19 +107,22 @@ def test_a_grant_that_ended_has_not_vanished(end):
         assert (found.grants, found.known, found.vanished) == (2, 2, 0)
 
 
-@pytest.mark.parametrize("unknown", [{"token": None, "fenced": None}, {"outcome": None}], ids=["token", "refusals"])
+@pytest.mark.parametrize(
+    "unknown", [{"token": None, "writer": None}, {"token": None, "writer": "A"}, {"outcome": None}]
+)
 def test_who_vanished_may_be_open(unknown):
-    """Where a write does not say its token, or the log shows no refusals, the first holder may have come back unseen."""
+    """Where a write says neither token nor writer, or no refusals are shown, the first holder may have come back unseen."""
     found = fitted(["A acquires\nA crashes\nlease expires\nB acquires\nB writes x\n"], **unknown)
 
     assert (found.grants, found.known, found.vanished) == (2, 1, 0)
 
 
 def test_who_asks_in_vain_leaves_nothing_open():
-    """A grant that was refused is no write of an unknown token: it is known that the holder before it vanished."""
-    found = fitted(["A acquires\nA crashes\nlease expires\nB acquires\nA restarts\nA acquires\nB writes x\n"])
+    """A grant that was refused is no write of an unknown token, nor is what another does: the holder before vanished."""
+    text = "A acquires\nA crashes\nlease expires\nB acquires\nA restarts\nA acquires\nB writes x\n"
 
-    assert (found.grants, found.known, found.vanished) == (2, 2, 1)
+    for found in (fitted([text]), fitted([text], token=None, writer="B")):
+        assert (found.grants, found.known, found.vanished) == (2, 2, 1)
 
 
 def test_a_grant_to_the_same_holder_is_no_takeover():

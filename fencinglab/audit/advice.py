@@ -12,13 +12,14 @@ class Field(NamedTuple):
     line: str  # a field's name, or a sentence
 
 
+_PRESENTED = Field(
+    "store the token and raise a version in every write: `SET writtenToken = :token ADD version :one`", "fencingToken"
+)
+
 # The one documented log record, and what to store in the item, per column that a rule may lack.
 TO_RECORD = {
-    "token": Field("store the token that each write presented: `SET writtenToken = :token`", "fencingToken"),
-    "fenced": Field(
-        "store `writtenToken` and raise a `version` in every write: `SET writtenToken = :token ADD version :one`",
-        "fencingToken",
-    ),
+    "token": _PRESENTED,
+    "fenced": _PRESENTED,
     "writer": Field("store who wrote: `SET writtenBy = :worker`", "worker"),
     "after_holder": Field("store the lease's owner: `leaseOwner`", "worker"),
     "before_holder": Field("choose NEW_AND_OLD_IMAGES for the stream, and store `leaseOwner`", "storedOwner"),
@@ -28,6 +29,9 @@ TO_RECORD = {
         "keep lease and state in one item, or check the lease item in the same transaction", "currentToken"
     ),
     "after_terminal": Field("name the final statuses: `--terminal SUCCEEDED,FAILED`, or `--terminal none`", "status"),
+    "status": Field(
+        "no field is mapped as the status: `--map status=FIELD`, or `--terminal none` where nothing is final", "status"
+    ),
     "before_terminal": Field("choose NEW_AND_OLD_IMAGES, and name the final statuses by --terminal", "storedStatus"),
     "before_expires_at": Field("store `leaseExpiresAt` in the item", "storedExpiresAt"),
     "after_expires_at": Field("store `leaseExpiresAt` in the item", "leaseExpiresAt"),

@@ -77,11 +77,11 @@ def notes(audit: Audit, gaps: Gaps, log: read.Log, statuses: Sequence[str]) -> I
             "lease ran out: it counts renewals, so it is a version (--map version=…) and orders no owners"
         )
     if count := gaps.unjudged:
-        others = ", ".join(f"`{name}`" for name in log.others[:8]) + (", …" if len(log.others) > 8 else "")
+        others = ", ".join(f"`{name}`" for name in log.others[:5]) + (", …" if len(log.others) > 5 else "")
         changes = "change" if count == 1 else "changes"
         yield (
-            f"{count:,} {changes} not known to carry a token touched no mapped attribute; name by --protect those that "
-            f"only the holder may change, of {others}"
+            f"{count:,} {changes} with no known token touched no mapped attribute; if only the holder may change one, "
+            f"--protect it: {others}"
         )
     if count := gaps.granted_elsewhere:
         takes = (
@@ -120,17 +120,15 @@ def to_record(audit: Audit, log: read.Log, gaps: Gaps) -> list[dict[str, str]]:
                 wanted.setdefault(_of_order(name, log, gaps), []).append(result.rule.name)
     if audit.of("order_unknown").broken:
         wanted.setdefault(_of_order("order_key", log, gaps), []).append("order_unknown")
-    found = {}
+    found: dict[str, tuple[str, advice.Field, list[str]]] = {}
     for column, rules in wanted.items():
-        stream, line = _advice(column, log)
-        if (stream, line) not in found:
-            found[stream, line] = {
-                "column": column,
-                "rules": ", ".join(dict.fromkeys(rules)),
-                "stream": stream,
-                "line": line,
-            }
-    return [*found.values()]
+        said = _advice(column, log)
+        shown = said.stream if "dynamodb-stream" in log.mappings else said.line
+        found.setdefault(shown, (column, said, []))[2].extend(rules)
+    return [
+        {"column": column, "rules": ", ".join(dict.fromkeys(rules)), "stream": said.stream, "line": said.line}
+        for column, said, rules in found.values()
+    ]
 
 
 def _of_order(name: str, log: read.Log, gaps: Gaps) -> str:
@@ -169,6 +167,8 @@ def _advice(column: str, log: read.Log) -> advice.Field:
             f"else log `{said.line}` with every attempt, or map it: --map order_key=FIELD"
         ))  # fmt: skip
     if column.endswith("_terminal") and not _terminal_declared(log):
+        if not any(spec.get("status") for spec in log.mappings.values()):
+            said = advice.TO_RECORD["status"]
         return said._replace(line=said.stream)
     return said
 

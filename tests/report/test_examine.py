@@ -347,6 +347,16 @@ def test_a_line_that_matches_no_record_is_told_how_to_find_one(tmp_path):
     assert [item["stream"] for item in report["to_record"]] == [advice.TO_RECORD["record"].stream]
 
 
+def test_a_stream_without_a_status_is_told_what_to_declare(tmp_path):
+    """Where no status is mapped, no final one can be named: what is asked for is a field, or none; and each thing once."""
+    lock = worlds.Table("locks", "lockId", 1)
+    for turn, owner in enumerate("aba"):
+        lock.put({"lockId": "lock", "ownerName": owner, "recordVersionNumber": f"uuid-{turn}"})
+    asked = [item["stream"] for item in report_of(tmp_path, {"log": worlds.stream(lock.records)})["to_record"]]
+
+    assert asked == [advice.TO_RECORD[column].stream for column in ("token", "after_token", "status")]
+
+
 @pytest.mark.parametrize(("protect", "verdict"), [([], "holds"), (["--protect", "text"], "violated")])
 def test_what_was_not_judged_is_counted_and_named(tmp_path, protect, verdict):
     """Changes of attributes that nothing is mapped to are no proof: the headline counts them, a note says what to declare."""
@@ -365,7 +375,7 @@ def test_what_was_not_judged_is_counted_and_named(tmp_path, protect, verdict):
     assert report["verdict"] == verdict
     assert ("Not judged: 1 change of" in report["headline"]) == (verdict == "holds")
     assert len(notes) == (verdict == "holds")
-    assert all("--protect" in note and note.endswith("of `createdAt`, `updatedAt`, `text`") for note in notes)
+    assert all("--protect" in note and note.endswith(": `createdAt`, `updatedAt`, `text`") for note in notes)
 
 
 def test_a_name_of_another_kind_than_the_holders_accuses_nobody(tmp_path):

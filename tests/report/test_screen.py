@@ -11,6 +11,7 @@ import pytest
 import worlds
 from hostile import ACTING, hostile_lines, hostile_stream
 
+from fencinglab.audit import advice
 from fencinglab.cli import main
 from fencinglab.report import screen
 from fencinglab.report.examine import audit_logs, examine, request_of
@@ -108,7 +109,8 @@ def test_suspects_are_listed_worst_first(reports):
     listed = re.findall(r"^    import-jobs/(job-\d+)  2 holders, (\d+) writes left open", text, re.MULTILINE)
 
     assert listed == [("job-34", "5"), ("job-32", "4"), ("job-35", "3")]
-    assert "To decide it: store the token that each write presented: `SET writtenToken = :token`\n" in text
+    assert text.count("To decide it: ") == 1
+    assert f"To decide it: {advice.TO_RECORD['token'].stream}\n" in text
 
 
 def test_one_write_is_not_many(reports):

@@ -17,6 +17,7 @@ _COUNTS = (
     "rowcount", "rowsaffected", "affectedrows", "rowsupdated", "updatedrows", "changes",
     "modifiedcount", "updatedcount", "upsertedcount", "insertedcount", "deletedcount",
 )  # fmt: skip
+_MATCHED = "matchedcount"
 _FAULTS = {
     f"{error}{part}" for error in ("error", "err", "exception") for part in ("", "name", "code", "type", "message")
 }
@@ -36,7 +37,7 @@ _NO_FAULT = "('', '0', 'false', 'no', 'none', 'null', 'nil', 'undefined', '-', '
 
 def fields(mapped: Collection[str], names: Iterable[str]) -> dict[str, str]:
     """{field: what it is known as} of the names that may deny a success and are not mapped to something else."""
-    known = {*_FLAGS, *_COUNTS, "matchedcount", *_FAULTS, *_RESPONSES, *_LEVELS, *_SENTENCES}
+    known = {*_FLAGS, *_COUNTS, _MATCHED, *_FAULTS, *_RESPONSES, *_LEVELS, *_SENTENCES}
     found: dict[str, str] = {}
     for name in names:
         *_, outer, last = ("", *name.split("."))
@@ -58,7 +59,7 @@ def as_decision(name: str, one: str) -> str:
     if known in _FAULTS:
         return f"""case when {word} in ('false', 'ok', 'success') then 'ok'
             when {word} not in {_NO_FAULT} then 'error ' || {one} end"""
-    if known in (*_COUNTS, "matchedcount"):
+    if known in (*_COUNTS, _MATCHED):
         return f"case when {count} = 0 then 'not applied' when {count} > 0 then 'ok' end"
     if _FLAGS.get(known, ("",))[0] == "true":
         return f"case {word} when 'true' then 'rejected' when 'false' then 'ok' end"
@@ -70,7 +71,9 @@ def told(fields: Mapping[str, str], get: Callable[[str], str], undecided: str) -
 
     It is `rejected` where one says that nothing was written, else `error`, with the texts of the faults after it.
     """
-    refused, faults, doubts = list[str](), list[str](), list[str]()
+    if not fields:
+        return None
+    refused, faults, doubts = list[str](), ["null"], list[str]()
     for name, known in fields.items():
         one = get(name)
         word, status = f"lower(trim({one}))", f"try_cast({one} as integer)"
@@ -86,17 +89,14 @@ def told(fields: Mapping[str, str], get: Callable[[str], str], undecided: str) -
             doubts.append(f"{undecided} and {words.doubtful(one)}")
         elif known in _LEVELS:
             doubts.append(f"regexp_full_match({word}, '{_AT_ERROR}')")
-    wrote, matched = (
-        f"greatest({', '.join(counts)})" if counts else None
-        for counts in (
-            [f"try_cast({get(name)} as bigint)" for name, known in fields.items() if known in of]
-            for of in (_COUNTS, ("matchedcount",))
-        )
-    )
-    if nothing := wrote or matched:  # what matched and is as it was passed the guard
-        (refused if not matched else doubts).append(f"{nothing} = 0")
-        refused += [f"{nothing} = 0 and coalesce({matched}, 0) = 0"] if matched else []
-    says = [f"case when {' or '.join(refused)} then 'rejected' end"] if refused else []
-    says += [f"'error ' || nullif(concat_ws(' ', {', '.join(faults)}), '')"] if faults else []
-    says += [f"case when {' or '.join(doubts)} then 'error' end"] if doubts else []
-    return f"coalesce({', '.join(says)}, null)" if says else None
+
+    def most(*counts: str) -> str:
+        found = [f"try_cast({get(name)} as bigint)" for name, known in fields.items() if known in counts]
+        return f"greatest({', '.join(['null::bigint', *found])})"
+
+    nothing, matched = f"coalesce({most(*_COUNTS)}, {most(_MATCHED)}) = 0", most(_MATCHED)
+    refused.append(f"{nothing} and coalesce({matched}, 0) = 0")
+    doubts.append(nothing)  # what matched and is as it was passed the guard
+    return f"""coalesce(case when {" or ".join(refused)} then 'rejected' end,
+        'error ' || nullif(concat_ws(' ', {", ".join(faults)}), ''),
+        case when {" or ".join(doubts)} then 'error' end)"""

@@ -262,6 +262,13 @@ def test_a_field_that_may_be_the_decision_is_named(read):
     assert said not in read(line(event="written", success=True)).read.notes
 
 
+def test_a_line_may_count_what_others_do_not(read):
+    """Where some lines say how many rows were changed, one that says only that none matched is a refusal still."""
+    log = read(line(event="write", modifiedCount=1) + "\n" + line(event="write", matchedCount=0))
+
+    assert log.column("decision") == ["unknown", "rejected"]
+
+
 def test_a_denial_makes_no_mutation(read):
     """A line that reports none is still none where it says that it failed."""
     log = read(line(event="waiting", success=False) + "\n" + line())

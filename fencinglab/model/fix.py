@@ -188,4 +188,5 @@ def named(name: str) -> Fix:
     """The fix of that name, or an InputError with the nearest names."""
     if name in FIXES:
         return FIXES[name]
-    raise InputError(f"`{name}` is no fix; nearest: {', '.join(nearest(name, FIXES))}")
+    one = " (one at a time: repeat --fix)" if "," in name else ""
+    raise InputError(f"`{name}` is no fix{one}; nearest: {', '.join(nearest(name, FIXES))}")

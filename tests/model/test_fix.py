@@ -70,6 +70,8 @@ def test_a_fix_by_name():
     assert named("fenced") is FIXES["fenced"]
     with pytest.raises(InputError, match=r"^`fence` is no fix; nearest: fenced, "):
         named("fence")
+    with pytest.raises(InputError, match=r"^`fenced,latest-id` is no fix \(one at a time: repeat --fix\); nearest: "):
+        named("fenced,latest-id")
 
 
 def test_a_fix_that_says_nothing_is_no_fix():

@@ -66,8 +66,8 @@ def seconds(value: float | None) -> str:
 def assumed(review: Mapping[str, Any]) -> str:
     """Which of the times that decide most are defaults, in a sentence; nothing where none is."""
     default = {one["name"] for one in review["workload"] if one["from"] == "default"}
-    names = [name for name in ("lease", "pause", "work") if name in default]
-    return f"Defaults, of no team in particular: {', '.join(names)}. Yours may give far other numbers." * bool(names)
+    names = ", ".join(name for name in ("lease", "pause", "work") if name in default)
+    return f"Defaults, of no team in particular: {names}. Yours may give far other numbers." if names else ""
 
 
 def harms(review: Mapping[str, Any]) -> Table:

@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import copy
 import re
+import threading
 from collections.abc import Callable, Collection
 from decimal import Context, Decimal
 from functools import cache
 from typing import Any
 
+_ONE = threading.Lock()
 _SIZED = frozenset({"S", "SS", "NS", "B", "BS", "L", "M"})
 _ORDERED = frozenset({"S", "N", "B"})
 _EXACT = Context(prec=1000)
 _NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
-@cache
 def mend() -> None:
     """Let moto judge conditions, refuse updates and record changes as DynamoDB does."""
+    with _ONE:  # what is put right twice is wrong again
+        _mend()
+
+
+@cache
+def _mend() -> None:
     _conditions()
     _updates()
     _streams()

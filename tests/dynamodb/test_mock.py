@@ -118,6 +118,25 @@ def test_mocks_know_nothing_of_each_other():
         assert one.client().list_tables()["TableNames"] == []
 
 
+def test_mocks_are_opened_at_one_moment():
+    """Also the first ones of a process, by four threads at once, all answer."""
+    script = """
+from receivers import acquire, at_once, table
+from fencinglab.dynamodb.mock import Mock
+def use():
+    with Mock() as mock:
+        table(mock.client())
+        return acquire(mock.client(), "req", "A", 100)["fencingToken"]["N"]
+print(at_once(use, use, use, use))
+"""
+    there = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": there}, capture_output=True, text=True
+    )
+
+    assert done.stdout == "['1', '1', '1', '1']\n", done.stderr
+
+
 def test_what_moto_cannot_do_is_a_server_error():
     """A condition over which moto stumbles is HTTP 500, as from its server, not a Python error."""
     with Mock() as mock:

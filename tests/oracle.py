@@ -337,7 +337,9 @@ def unfenced_write(r: Row) -> Value:
     after_a_grant = (
         (newest_token(r) or 0) > 0 or any(accepted(e) and is_grant(e) for e in r.earlier) or somebody(r.before_holder)
     )
-    if not (accepted(r) and is_write(r) and guarded(r) and after_a_grant):
+    presented = highest(e.token for e in r.earlier if accepted(e) and is_write(e)) or 0
+    after_a_token = r.fenced is False and presented > 0
+    if not (accepted(r) and is_write(r) and guarded(r) and (after_a_grant or after_a_token)):
         return None
     if r.fenced is False and r.protected is True:
         return 1

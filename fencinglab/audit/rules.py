@@ -92,7 +92,8 @@ RULES = (
     Rule(
         "unfenced_write", "unsafe", True,
         "a write that presented no token changed what only the holder may change",
-        case="accepted guarded write after a grant (a newest token above 0, an earlier grant or a holder is known)",
+        case="accepted guarded write after a grant (a newest token above 0, an earlier grant or a holder is known), or "
+        "one of no token after an accepted write that presented one above 0",
         broken="`fenced` is false and `protected` true",
         undecided="`fenced` or, where it is false, `protected` is not known",
         needs=("fenced",),

@@ -402,7 +402,8 @@ select
     end as holder_without_token,
     case
         when not writes or not accepted or not guarded then null
-        when coalesce(newest, 0) = 0 and not granted_before and coalesce(before_holder, '') = '' then null
+        when coalesce(newest, 0) = 0 and not granted_before and coalesce(before_holder, '') = ''
+            and (coalesce(fenced, true) or coalesce(written_token, 0) = 0) then null
         when fenced then 0
         when fenced is null or protected is null then -1
         else 1

@@ -196,6 +196,11 @@ def test_unfenced_write() -> None:
         ([grant(1, "a"), write(1, protected=True)], [None, 0]),
         ([grant(1, "a"), write(fenced=False, protected=None)], [None, -1]),
         ([grant(1, "a"), write(fenced=None, protected=True)], [None, -1]),
+        # A token that a write presented was granted, if in another item; without a grant it puts nothing to the test.
+        ([write(1, protected=True), write(fenced=False, protected=True)], [None, 1]),
+        ([write(1, protected=True), write(fenced=False, protected=None)], [None, -1]),
+        ([write(0, protected=True), write(fenced=False, protected=True)], [None, None]),
+        ([write(1, protected=True), write(fenced=None, protected=True), write(1, protected=True)], [None, None, None]),
         # Unrelated changes, and writes before any grant, are no case.
         ([grant(1, "a"), write(fenced=False, protected=False)], [None, None]),
         ([write(fenced=False, protected=True), grant(1, "a")], [None, None]),

@@ -39,7 +39,10 @@ KINDS = (
     Kind("effect", r"effect|send(s|ing)?|e ?mail|notif(y|ication)|charge|publish|webhook",
          r"(e ?mail|notification|webhook) sent|emailed|notified|charged|published"),
     Kind("renew", r"renew(s|al|ing)?|heart ?beat|extend(s|ing)?|keep ?alive", r"renewed|extended"),
-    Kind("release", r"releas(e|es|ing)|unlock|relinquish|step down", r"released|unlocked|relinquished|stepped down"),
+    # who deletes a lease ends it: the resource, and what is known of it, stays
+    Kind("release", r"releas(e|es|ing)|unlock|relinquish|step down|(delete|remove) (the )?(lease|lock)",
+         r"released|unlocked|relinquished|stepped down|(deleted|removed) (the )?(lease|lock)|"
+         r"(lease|lock) (deleted|removed)"),
     Kind("grant", r"acquir(e|es|ing)|acquisition|obtain|take ?over|took over|taken( over)?|stole(n)?|steal|"
                   r"reassign(ed)?|claim|grant|elect(ed|ion)?|locked|leased|^lock$|^lease$",
          r"acquired|obtained|granted|claimed|became leader|took (the |a )?(lease|lock|leadership|ownership)"),
@@ -72,8 +75,8 @@ FAILED = r"fail(s|ed|ing|ure)?( to)?|unable to|could not|cannot|busy"
 CODE = r"conditional (check|request) failed|precondition failed|transaction cancell?ed"
 
 # Values of a field that holds the decision, beside names and words such as `stale`.
-ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]|accept|allow(ed)?|succeed|commit|pass(ed)?"
-REJECTED_VALUE = r"false|no|409|412"
+ACCEPTED_VALUE = r"true|yes|2[0-9][0-9]( ok| created| accepted| no content)?|accept|allow(ed)?|succeed|commit|pass(ed)?"
+REJECTED_VALUE = r"false|no|409( conflict)?|412( precondition failed)?"
 # Of a field that may hold what was computed: it holds decisions where it has no other values.
 _VERDICT = (
     rf"{REFUSED}|stale|fenced|superseded|fail(ed|ure)?|error|time ?out|timed out|unknown|\w*exception|"

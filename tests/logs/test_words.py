@@ -67,9 +67,9 @@ def test_a_sentence_decides_nothing(text):
 
 
 VALUES = [
-    *((text, "accepted") for text in ("accepted", "OK", "true", "200", "success", "committed", "written", "write ok")),
+    *((text, "accepted") for text in ("accepted", "OK", "true", "200", "200 OK", "success", "committed", "written", "write ok")),
     *((text, "rejected") for text in (
-        "rejected", "false", "no", "409", "412", "conflict", "stale", "stale token", "fenced off", "already completed",
+        "rejected", "false", "no", "409", "412", "409 Conflict", "conflict", "stale", "stale token", "fenced off", "already completed",
         "ConditionalCheckFailedException", "TransactionCanceledException", "rejected_stale", "not the owner", "lease lost",
     )),
     *((text, "unknown") for text in (
@@ -115,7 +115,7 @@ KINDS = [
     ("acquired the lease, expired item removed", "grant"), ("lease renewed, ttl 30", "renew"), ("heartbeat", "renew"),
     ("lock", "grant"), ("Acquired lease from store", "grant"), ("lease taken over by w2", "grant"), ("lock file read", None),
     ("ttl_delete", "ttl_delete"), ("ttl", "ttl_delete"), ("item deleted by ttl", "ttl_delete"), ("TTL expired", "ttl_delete"),
-    ("item removed", "delete"), ("item expired", "ttl_delete"), ("lease deleted", "delete"), ("delete completed", "delete"), ("polled", "poll"),
+    ("item removed", "delete"), ("item expired", "ttl_delete"), ("lease deleted", "release"), ("delete_lock", "release"), ("row deleted", "delete"), ("delete completed", "delete"), ("polled", "poll"),
     ("write completed", "write"), ("job completed", "finish"), ("page_rendered", None),
 ]  # fmt: skip
 

@@ -148,7 +148,9 @@ def _shown(answer: Answer, name: str) -> Iterator[str]:
         yield from wrapped("", f"No run breaks {name}: {says(answer, verdict)}.")
         return
     found = telling.broken(answer, name)
-    yield from wrapped("", f"{found.title}, {_steps(verdict)}")
+    events = sum(bool(line.says) for line in found.lines)
+    told_in = f", told in {events} events" if events != verdict.length else ""
+    yield from wrapped("", f"{found.title}, {_steps(verdict)}{told_in}")
     if verdict.rescue and found.replayed:
         yield from wrapped("", "The last of it is an attempt that nobody disturbs, and it does not finish the job.")
     yield from _told(found)

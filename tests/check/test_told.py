@@ -46,6 +46,14 @@ def test_the_first_line_is_the_answer(fix, more, sentence, code):
     assert told.exit_code(found) == code
 
 
+def test_numbers_of_a_run_agree():
+    """Where a timeline has more events than the run has steps, for a pause is none, both numbers are told."""
+    text = " ".join(told.screen(answer("fenced"), ["ownership"]).split())
+
+    assert "the shortest run, 6 steps, told in 8 events 1 A acquires" in text
+    assert "▸ 8 A's draft-A arrives" in text
+
+
 def test_window_and_cost_fail_only_when_asked():
     """A late write and a stuck job are told, and make exit 1 only where their class was named."""
     late, stuck = answer("latest-id"), answer("fenced-above", writes=2)

@@ -13,7 +13,7 @@ from workloads import constant
 from fencinglab.errors import UsageError
 from fencinglab.model.fix import FIXES
 from fencinglab.simulate import measure
-from fencinglab.simulate.laws import Law
+from fencinglab.simulate.laws import Law, observed
 from fencinglab.simulate.measure import enough, measured, wilson
 from fencinglab.simulate.workload import DEFAULT, SECOND, Workload
 
@@ -84,6 +84,46 @@ def test_an_estimate_that_does_not_fit_is_said_not_to():
     tilted.weights *= (1.5, 2.25, 1)
 
     assert measure._rare(tilted, "stale", measure.share(0, 20_000)).fits is False
+
+
+def test_an_estimate_is_believed_only_with_enough_jobs_and_beside_plain_sampling():
+    """Seen in fewer than ten jobs it is not said to fit, and far from what plain sampling saw it is said not to."""
+    [tilted] = measure._tallied(pausing(2.5), [FIXES["unfenced"]], 20_000, 9, [0.001], lambda _: None)
+    apart = measure._rare(tilted, "stale", measure.share(5_000, 20_000))
+    tilted.counts["stale"] = measure.RARE - 1
+    few = measure._rare(tilted, "stale", measure.share(0, 20_000))
+
+    assert (apart.fits, few.fits) == (False, None)
+
+
+def test_an_estimate_is_kept_where_it_says_more():
+    """An estimate whose interval is no narrower than that of plain sampling, or begins at none, is not kept."""
+    plain = measure.share(1, 1000)
+    kept = {"narrow": (0.0009, 0.0011), "wide": (0.0009, 0.5), "from none": (0.0, 0.0001)}
+    found = {name: measure.Rare(0.001, *ends, 1000, 20, 20.0, 1.0, True) for name, ends in kept.items()}
+
+    assert [name for name, rare in found.items() if measure._better(rare, plain)] == ["narrow"]
+
+
+def test_long_pauses_are_drawn_beyond_what_every_fix_waits():
+    """A pause counts from the length of the lease, with the delay of a grant and without what a clock runs ahead."""
+    made = replace(pausing(12), skew=3 * SECOND)
+    tails = measure.tails_for(made, [FIXES["grant-delay"]])
+    whole = made.lease + FIXES["grant-delay"].delay * SECOND
+
+    assert {made.pause.survival(whole), made.pause.survival(whole - 3 * SECOND)} <= {*tails}
+    assert min(tails) == made.pause.survival(whole)
+
+
+def test_times_until_jobs_are_done():
+    """Half of the jobs are done by the usual time, 95 % by that of the slow ones; where fewer ever are, it is none."""
+    made = replace(PLAIN, lease=500 * SECOND, work=observed([SECOND] * 14 + [100 * SECOND]), pause=constant(0))
+    [all_done], [some] = (
+        measured(one, [FIXES["unfenced"]], 2000, 1) for one in (made, replace(made, crash=0.1, attempts=1))
+    )
+
+    assert (all_done.median, all_done.slow) == (pytest.approx(1, rel=0.02), pytest.approx(100, rel=0.02))
+    assert (some.median, some.slow) == (pytest.approx(1, rel=0.02), None)
 
 
 def test_differences_are_of_the_same_jobs():

@@ -37,7 +37,8 @@ TO_RECORD = {
     "after_expires_at": Field("store `leaseExpiresAt` in the item", "leaseExpiresAt"),
     "order_key": Field("keep `dynamodb.SequenceNumber` of each record as text", "sequence"),
     "record": Field(
-        "store each operation's id in the item, `SET operationId = :operation`: a line that logs it finds its record",
+        "store each operation's id in the item, `SET operationId = :operation`: a line with that id and the resource as "
+        "table/key finds its record",
         "log `operationId` with every attempt: a line that logs what its write stored finds its record",
     ),
     "one_order": Field(

@@ -67,12 +67,19 @@ def contents(drilled: Drilled) -> dict[str, str]:
 
 
 def options_of(drilled: Drilled) -> dict[str, str]:
-    """How `fencinglab audit` is to read the files: what is terminal, and attributes that it does not know by name."""
+    """How `fencinglab audit` is to read the files: what is terminal, and attributes that it does not know by name.
+
+    An attribute that no record of the stream has is left out, since the audit refuses such a name.
+    """
     file = drilled.file
     known = {column: {plain(name) for names in field.known for name in names} for column, field in FIELDS.items()}
-    unknown = [f"{c}={name}" for c, name in file.map.items() if plain(name) not in known[c] and FIELDS[c].stream]
-    options = {"terminal": ",".join(file.terminal) or "none"}
-    return options | ({"map": ",".join(unknown)} if unknown and drilled.stream else {})
+    there = {name for record in drilled.stream or () for name in record["dynamodb"].get("NewImage", ())}
+    unknown = [
+        f"{column}={name}"
+        for column, name in file.map.items()
+        if name in there and plain(name) not in known[column] and FIELDS[column].stream
+    ]
+    return {"terminal": ",".join(file.terminal) or "none"} | ({"map": ",".join(unknown)} if unknown else {})
 
 
 def audit(drilled: Drilled) -> dict[str, Any]:

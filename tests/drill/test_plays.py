@@ -127,6 +127,15 @@ def test_a_worker_that_reads_before_it_acquires_may_stop():
     assert failed(done) == [] and done.stopped == ()
 
 
+def test_an_attribute_that_nobody_wrote_is_not_asked_for():
+    """A column whose attribute no played operation writes is no reason to refuse the audit of the others."""
+    raw = example()
+    raw["map"]["next_poll"] = "lookAgainAt"
+
+    with judged(played(raw, "duplicate-terminal")) as one:
+        assert one.exit_code == 0
+
+
 def test_what_is_unknown_ends_the_scenario():
     """A request that the receiver cannot carry out was neither accepted nor refused: that is said, and judged is nothing."""
     raw = example()

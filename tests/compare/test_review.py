@@ -133,6 +133,8 @@ def test_enough_observations_are_used(tmp_path):
     used = {one["name"]: (one["seen"], one["used"]) for one in seen["log"]["times"]}
     assert (used["lease"], used["takeover"], used["late"]) == ((60, True), (30, False), (30, False))
     assert "Too few in the log, so not taken from it: renewal (0)." in " ".join(told.screen(seen).split())
+    next(one for one in seen["log"]["times"] if one["name"] == "renewal")["seen"] = 40  # and none fits the lease
+    assert "Too few in the log" not in told.screen(seen)
 
 
 def test_no_crash_in_thirty_is_not_never():
@@ -154,10 +156,11 @@ def test_a_renewal_of_the_log_fits_the_lease_or_is_not_taken():
 
 def test_workers_are_counted_in_enough_grants():
     """How many workers there are is taken from a log with as many grants as any time needs; two grants say nothing."""
-    found = [review._fitted(fit.Fit({}, grants, grants, 0, 2), {}) for grants in (2, 20)]
+    logs = [fit.Fit({}, grants, grants, 0, workers) for grants, workers in ((2, 2), (20, 2), (50, 40))]
+    found = [review._fitted(log, {}) for log in logs]
 
     assert [(made.workers, origin.get("workers")) for made, origin in found] == [
-        (DEFAULT.workers, None), (2, "log, 2 under one lease"),
+        (DEFAULT.workers, None), (2, "log, 2 under one lease"), (16, "log, 40 under one lease"),
     ]  # fmt: skip
 
 

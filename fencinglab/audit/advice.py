@@ -26,7 +26,9 @@ TO_RECORD = {
     "before_token": Field("choose NEW_AND_OLD_IMAGES for the stream", "storedToken"),
     "after_token": Field("store the token in the item: `ADD fencingToken :one` in the acquire", "fencingToken"),
     "current_token": Field(
-        "keep lease and state in one item, or check the lease item in the same transaction", "currentToken"
+        "keep lease and state in one item, or let the grant raise `fencingToken` in the protected item too, in one "
+        "transaction",
+        "currentToken",
     ),
     "after_terminal": Field("name the final statuses: `--terminal SUCCEEDED,FAILED`, or `--terminal none`", "status"),
     "status": Field(
@@ -37,8 +39,8 @@ TO_RECORD = {
     "after_expires_at": Field("store `leaseExpiresAt` in the item", "leaseExpiresAt"),
     "order_key": Field("keep `dynamodb.SequenceNumber` of each record as text", "sequence"),
     "record": Field(
-        "store each operation's id in the item, `SET operationId = :operation`: a line with that id and the resource as "
-        "table/key finds its record",
+        "store each operation's id in the item, `SET operationId = :operation`: a line with that id and its resource "
+        "as table/key finds its record",
         "log `operationId` with every attempt: a line that logs what its write stored finds its record",
     ),
     "one_order": Field(

@@ -70,10 +70,11 @@ def unanswered(con: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
 
 
 def unjudged(con: duckdb.DuckDBPyConnection) -> int:
-    """How many accepted changes of an item that had been granted presented no token and changed nothing protected."""
+    """How many accepted changes of an item that had been granted presented no token and changed nothing mapped."""
     [(count,)] = con.execute("""select count(*) from history
         where decision = 'accepted' and not protected and fenced is distinct from true
             and kind not in ('grant', 'delete', 'ttl_delete', 'poll', 'effect')
+            and after_token is not distinct from before_token  -- the grant of another item raises it here too
             and (before_token > 0 or before_holder <> '')""").fetchall()
     return int(count)
 

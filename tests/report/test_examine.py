@@ -396,6 +396,25 @@ def test_a_name_of_another_kind_than_the_holders_accuses_nobody(tmp_path):
     assert any("`writtenBy` names nobody that `leaseOwner` names" in note for note in report["notes"])
 
 
+def test_a_token_that_another_item_grants_is_no_change_left_unjudged(tmp_path):
+    """Where the grant raises the protected item's token too, the log is decided, and its raising is none of what is not."""
+    table = worlds.Table("jobs", "jobId", 1)
+    a, b = (worlds.Worker(table, name) for name in "ab")
+    for key in ("lease", "doc"):
+        table.put({"jobId": key, "fencingToken": 0, "version": 1})
+    for worker in (a, b):
+        worker.acquire("lease")
+        table.update("doc", {"fencingToken": worker.held["lease"], "version": worlds.plus_one})
+        worker.held["doc"] = worker.held["lease"]
+        worker.overwrite("doc", resultHash=worker.name)
+        worker.renew("lease")
+        table.now += 90
+    report = report_of(tmp_path, {"log": worlds.stream(table.records)}, ["--terminal", "none"])
+
+    assert report["verdict"] == "holds"
+    assert "Not judged" not in report["headline"]
+
+
 def test_leases_in_another_item_are_named(tmp_path):
     """Where the takeover is in another item, headline, note and advice say so, whatever else the log holds."""
     lock = worlds.Table("locks", "lockId", 1)

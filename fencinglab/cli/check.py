@@ -67,7 +67,6 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
     if options.example:
         return _example(options)
     failing = classes(options.fail_on)
-    told.named(options.show)  # before a search that may take long
     bounds: dict[str, Any] = {
         "workers": 2 if options.workers is None else options.workers,
         "hazards": going_wrong.chosen(options.hazard),
@@ -86,6 +85,7 @@ def run(options: argparse.Namespace, words: Sequence[str], show: Callable[[str],
         raise UsageError(f"check takes one request file, or two to set side by side, not {len(options.requests)}")
     if len(options.requests) == 2:
         return _two(options, bounds, failing, show)
+    told.named(options.show)  # before a search that may take long
     if options.requests:
         return _requests(options, bounds, failing, show)
     writes = 2 if options.writes is None else options.writes

@@ -11,8 +11,7 @@ import os
 import re
 import shlex
 import sys
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
@@ -76,25 +75,6 @@ def collect(
     return Inputs(
         tuple(file for file, _ in taken), tuple(entry for _, aside in taken for entry in aside), tuple(skipped)
     )
-
-
-class Places:
-    """Where lines of the files that DuckDB read lie in what the user gave."""
-
-    def __init__(self, files: Iterable[File]) -> None:
-        self.files: dict[str, list[File]] = {}
-        for file in files:
-            self.files.setdefault(str(file.path), []).append(file)
-        for sharing in self.files.values():
-            sharing.sort(key=lambda file: file.first_line)
-
-    def of(self, path: str, line: int | None, index: str = "") -> str:
-        """`name:line[#index]`, with `?` for what is not known."""
-        sharing = self.files.get(path, [])
-        if not sharing or line is None:
-            return f"{sharing[0].name if len(sharing) == 1 else '?'}:?"
-        file = sharing[bisect_left(sharing, line, key=lambda file: file.first_line) - 1]
-        return f"{file.name}:{line - file.first_line}{index}"
 
 
 class _Run:

@@ -14,8 +14,21 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fencinglab import history
 from fencinglab.errors import InputError, UsageError
-from fencinglab.logs import detect, inputs, lines, merge, mutations, sample, streams, tables, unwrap, values, words
-from fencinglab.logs.inputs import File, Places, SetAside
+from fencinglab.logs import (
+    detect,
+    inputs,
+    lines,
+    merge,
+    mutations,
+    places,
+    sample,
+    streams,
+    tables,
+    unwrap,
+    values,
+    words,
+)  # fmt: skip
+from fencinglab.logs.inputs import File, SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, plain, resolve
 
 if TYPE_CHECKING:
@@ -272,21 +285,21 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
 
 def _set_aside_records(con: duckdb.DuckDBPyConnection, files: Sequence[File]) -> list[SetAside]:
     """What the stream reader could not use, with line and raw text; such rows leave the table `stream`."""
-    places = Places(files)
+    located = places.Places(files)
     aside = []
     unread = con.execute("select path, line, index, reason, raw from unread order by all").fetchall()
     for path, line, index, reason, raw in unread:
-        if line is None and (event := unwrap.event_of(raw)):
-            line, _, _ = unwrap.find(Path(path), {event}).get(event, (None, "", b""))
-        aside.append(SetAside(places.of(path, line, f"#{index}" if index else ""), reason, (raw or "").encode()))
+        if line is None and (event := places.event_of(raw)):
+            line, _, _ = places.find(Path(path), {event}).get(event, (None, "", b""))
+        aside.append(SetAside(located.of(path, line, f"#{index}" if index else ""), reason, (raw or "").encode()))
     rows = con.execute("select source, event_id, fault from stream where fault is not null order by all").fetchall()
     wanted: dict[str, set[str]] = {}
     for path, event, _ in rows:
         wanted.setdefault(path, set()).add(event or "")
-    found = {path: unwrap.find(Path(path), events, raw=True) for path, events in wanted.items()}
+    found = {path: places.find(Path(path), events, raw=True) for path, events in wanted.items()}
     for path, event, fault in rows:
         line, index, raw = found[path].get(event, (None, "", b""))
-        aside.append(SetAside(places.of(path, line, index), fault, raw))
+        aside.append(SetAside(located.of(path, line, index), fault, raw))
     con.execute("delete from stream where fault is not null")
     con.execute("alter table stream drop column fault")
     return aside
@@ -343,31 +356,3 @@ def _outside(con: duckdb.DuckDBPyConnection, filters: Filters) -> str:
         wanted = unwrap.text(filters.resource)
         tests.append(f"item_key(resource) <> {wanted} and resource <> {wanted}")
     return " or ".join(f"({test})" for test in tests)
-
-
-def place(con: duckdb.DuckDBPyConnection, log: Log, row_ids: Iterable[int]) -> dict[int, str]:
-    """{row id: `file:line[#index]`} of rows of the table `history`, looked up in the files."""
-    rows = con.execute(
-        """select rowid, source, event_id, rowid - first + 1 from history
-            left join (select source, min(rowid) as first from history group by source) using (source)
-            where rowid in (select unnest(?::bigint[]))""",
-        [list(row_ids)],
-    ).fetchall()
-    places = Places(log.paths)
-    wanted: dict[str, dict[str, int]] = {}
-    for _, source, event, guess in rows:
-        if source in places.files:
-            wanted.setdefault(source, {})[event or ""] = guess
-    found = {}
-    for path, events in wanted.items():  # rows are in the order of the lines, unless there were blank ones or others
-        marks = places.files[path][0].marks if len(places.files[path]) == 1 else ()
-        found[path] = unwrap.find(Path(path), set(events), lines=events.values(), marks=marks)
-        if len(found[path]) < len(events):
-            found[path] = unwrap.find(Path(path), set(events))
-    placed = {}
-    for row_id, source, event, _ in rows:
-        placed[row_id] = source
-        if source in found:
-            line, index, _ = found[source].get(event, (None, "", b""))
-            placed[row_id] = places.of(source, line, index)
-    return placed

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from fencinglab import history
 from fencinglab.logs import unwrap
 from fencinglab.logs.images import TOKENS, Item
-from fencinglab.logs.inputs import File
+from fencinglab.logs.inputs import KEPT, File
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.sample import Look
 
@@ -57,7 +57,7 @@ def read(
     """Fill the tables `stream` and `unread`; `key` keys the value hashes, duplicates are still in.
 
     `stream` holds history rows with `event_id` and `fault` (why the row cannot be used, or null). Its
-    `source` is the path; `unwrap.find` gives the line of the rows that are shown. `unread` holds
+    `source` is the path; `places.find` gives the line of the rows that are shown. `unread` holds
     (path, line, index, reason, raw) of values that are no record at all; the line is null in documents.
     """
     mapped = {
@@ -118,7 +118,7 @@ def read(
         con.execute(f"""insert into unread select path, line, case when siblings > 1 then index end,
                 case when json_type(record, '$.dynamodb') = 'OBJECT'
                     then 'no stream record of the shape that the others have' else 'no stream record' end,
-                left(record::varchar, {unwrap.RAW})
+                left(record::varchar, {KEPT})
             from shaped where shape is null or key_text(record->'{keys}') is null""")
 
 

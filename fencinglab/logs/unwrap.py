@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from fencinglab.logs.inputs import File, SetAside
+from fencinglab.logs.inputs import KEPT, File, SetAside
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 # Where a wrapper keeps its records, outermost first; texts that hold JSON are opened too.
 WRAPPERS = ("Records", "payload", "Body", "body", "Message", "detail", "Messages")
 _DEPTH = 6  # a text in a message in a queue in an event, and an array round it
-RAW = 1 << 16  # bytes of an unreadable entry that are kept
 _LONGEST = 1 << 25  # bytes of a line; inputs.py lets none in that is half as long
 BROKEN = "cut off or not JSON"
 
@@ -164,7 +160,7 @@ def salvage(file: File, work: Path) -> tuple[File, tuple[SetAside, ...]]:
         if whole:
             values.setdefault(line, []).append(re.sub(r"[\r\n]", " ", content[begin:end]))
         else:
-            aside.append(SetAside(f"{file.name}:{line}", BROKEN, content[begin : min(end, begin + RAW)].encode()))
+            aside.append(SetAside(f"{file.name}:{line}", BROKEN, content[begin : min(end, begin + KEPT)].encode()))
     last = max(values, default=0)
     copy = work / f"salvaged-{len(list(work.glob('salvaged-*')))}.jsonl"
     with copy.open("w", encoding="utf-8", newline="\n") as lines:
@@ -180,59 +176,9 @@ def mend(con: duckdb.DuckDBPyConnection, files: Sequence[File], work: Path) -> s
         while rows := found.fetchmany(100):
             for path, line, raw in rows:
                 for begin, end, whole in [*pieces(raw)] or [(0, len(raw), False)]:
-                    part = {"value": raw[begin:end]} if whole else {"raw": raw[begin : min(end, begin + RAW)]}
+                    part = {"value": raw[begin:end]} if whole else {"raw": raw[begin : min(end, begin + KEPT)]}
                     copy.write(json.dumps({"path": path, "line": line, **part}) + "\n")
     columns = "{path: 'varchar', line: 'bigint', value: 'varchar', raw: 'varchar'}"
-    return f"""(select path, line, try_cast(value as json) as value, coalesce(raw, left(value, {RAW})) as raw
+    return f"""(select path, line, try_cast(value as json) as value, coalesce(raw, left(value, {KEPT})) as raw
         from read_json([{text(str(target))}], columns = {columns}, format = 'newline_delimited', records = 'true',
             maximum_object_size = {8 * _LONGEST}))"""
-
-
-_ID = re.compile(rb'"(eventID|eventid|SequenceNumber|sequencenumber)\\*"\s*:\s*(?:\\*")?([^\\",{}\[\]\s]+)')
-
-
-def event_of(raw: str) -> str | None:
-    """The event id or sequence number in the text of a record."""
-    match = _ID.search(raw.encode())
-    return match[2].decode() if match else None
-
-
-def _lines(file: BinaryIO, wanted: Sequence[int], marks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
-    """(number, line) of the wanted lines, or of all; `marks` save reading what lies between."""
-    if not wanted:
-        yield from enumerate(file, 1)
-        return
-    at = 0
-    for number in wanted:
-        before, offset = marks[max(bisect_left(marks, (number, 0)) - 1, 0)] if marks else (0, 0)
-        if before > at:
-            file.seek(offset)
-            at = before
-        for line in islice(file, number - at - 1, number - at):
-            yield number, line
-        at = number
-
-
-def find(
-    path: Path, wanted: set[str], *, raw: bool = False, lines: Iterable[int] = (), marks: Sequence[tuple[int, int]] = ()
-) -> dict[str, tuple[int, str, bytes]]:
-    """{id: (line, "#index" or "", the line if `raw`)} of the records with these event ids or sequence numbers.
-
-    Looked up only for rows that are shown, since reading keeps no line numbers. `index` counts the
-    records of a line that holds several. Only `lines` are looked at, if there are any; `marks` are those of a File.
-    """
-    found: dict[str, tuple[int, str, bytes]] = {}
-    with path.open("rb") as file:
-        for number, line in _lines(file, sorted(set(lines)), marks):
-            counts = Counter[bytes]()
-            here: dict[str, tuple[bytes, int]] = {}
-            for match in _ID.finditer(line):
-                counts[match[1]] += 1
-                name = match[2].decode("utf-8", "replace")
-                if name in wanted and name not in found:
-                    here.setdefault(name, (match[1], counts[match[1]]))
-            kept = line[:RAW] if raw else b""
-            found |= {name: (number, f"#{n}" if counts[of] > 1 else "", kept) for name, (of, n) in here.items()}
-            if len(found) == len(wanted):
-                break
-    return found

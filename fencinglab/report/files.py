@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fencinglab.audit import evidence, timelines
-from fencinglab.logs import read
+from fencinglab.logs import places
 from fencinglab.output import place, table
 from fencinglab.report import notebook, page, screen
 from fencinglab.report.examine import Examination
@@ -58,7 +58,7 @@ def write(done: Examination, out: Path, *, private: bool, more: Mapping[str, str
 
 
 def _findings(done: Examination) -> Iterator[dict[str, Any]]:
-    placed = read.place(done.con, done.log, evidence.broken_rows(done.con, done.audit))
+    placed = places.of_rows(done.con, done.log.paths, evidence.broken_rows(done.con, done.audit))
     for result, row in evidence.every_finding(done.con, done.audit):
         yield {"rule": result.rule.name, "class": result.group} | row | {"source": placed[row["row_id"]]}
 

@@ -17,7 +17,7 @@ from fencinglab.audit import advice, evidence, timelines
 from fencinglab.audit.audit import Audit, Result
 from fencinglab.audit.gaps import Gaps, find_gaps
 from fencinglab.audit.rules import CLASSES
-from fencinglab.logs import mapping, read
+from fencinglab.logs import mapping, places, read
 from fencinglab.report import undecided
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def plain(value: Any) -> Any:
 
 def place(con: duckdb.DuckDBPyConnection, log: read.Log, rows: list[dict[str, Any]]) -> None:
     """Give each row the place in its file that its `row_id`, which goes, stands for as its `source`."""
-    placed = read.place(con, log, {row["row_id"] for row in rows})
+    placed = places.of_rows(con, log.paths, {row["row_id"] for row in rows})
     for row in rows:
         row["source"] = placed.get(row.pop("row_id"), row["source"])
 
@@ -134,7 +134,7 @@ def place(con: duckdb.DuckDBPyConnection, log: read.Log, rows: list[dict[str, An
 def _replays(con: duckdb.DuckDBPyConnection, log: read.Log, affected: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """[{file, resource, title, lines}] of the worst accepted stale writes as timelines, for `fencinglab replay`."""
     told = timelines.worst(con, affected)
-    placed = read.place(con, log, {row_id for one in told for row_id in one.row_ids if row_id is not None})
+    placed = places.of_rows(con, log.paths, {row_id for one in told for row_id in one.row_ids if row_id is not None})
     return [
         {"file": f"findings/{n}.timeline", "resource": one.resource, "title": one.timeline.title,
          "lines": one.lines(placed)}

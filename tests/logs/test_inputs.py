@@ -22,7 +22,8 @@ from fencinglab.errors import InputError
 from fencinglab.logs import decode
 from fencinglab.logs.decode import Limits
 from fencinglab.logs.detect import EMPTY, Detected
-from fencinglab.logs.inputs import KEPT, MANY, Places, collect
+from fencinglab.logs.inputs import KEPT, MANY, collect
+from fencinglab.logs.places import Places
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
 LINES = Detected("log-lines", "lines")

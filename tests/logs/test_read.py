@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from fencinglab import cli
 from fencinglab.errors import InputError, UsageError
-from fencinglab.logs import read
+from fencinglab.logs import places, read
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.read import Entries, Filters, Log
 
@@ -57,7 +57,7 @@ def history(
         asked = con.execute("select rowid, * from history order by order_scope, order_key, rowid")
         names = [name for name, *_ in asked.description]
         rows = [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
-        placed = read.place(con, log, [row["rowid"] for row in rows])
+        placed = places.of_rows(con, log.paths, [row["rowid"] for row in rows])
     for row in rows:
         row["place"] = placed[row["rowid"]].removeprefix(f"{folder}/given/")
     return log, rows

@@ -17,7 +17,7 @@ import worlds
 
 from fencinglab import history
 from fencinglab.errors import InputError
-from fencinglab.logs import read
+from fencinglab.logs import places, read
 from fencinglab.logs.mapping import MappingSpec
 from fencinglab.logs.read import Filters, Log
 
@@ -47,7 +47,7 @@ def stream(tmp_path):
             asked = con.execute("select rowid, * from history order by order_scope, order_key, event_id, rowid")
             names = [name for name, *_ in asked.description]
             rows = [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
-            placed = read.place(con, log, [row["rowid"] for row in rows])
+            placed = places.of_rows(con, log.paths, [row["rowid"] for row in rows])
             for row in rows:
                 row["place"] = placed[row["rowid"]].removeprefix(f"{given}/")
             return log, rows

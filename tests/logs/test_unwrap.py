@@ -1,4 +1,4 @@
-"""Records come out of every wrapping they are archived in, whole values out of broken texts, and each is found again."""
+"""Records come out of every wrapping they are archived in, and whole values out of broken texts."""
 
 from __future__ import annotations
 
@@ -249,38 +249,6 @@ def test_salvaged_copies_do_not_share_a_name(put, work):
     copies = [unwrap.salvage(put("[{", "documents", name), work)[0].path for name in ("a", "b")]
 
     assert len({*copies}) == 2
-
-
-# --- found again ---
-
-
-def test_records_are_found_by_their_ids(put):
-    """An event id, or a sequence number where there is none, gives line and index; the order of names does not matter."""
-    late = {"awsRegion": "x", "dynamodb": TWO["dynamodb"], "eventID": TWO["eventID"]}  # as boto3 sorts them
-    bare = {"dynamodb": THREE["dynamodb"]}
-    file = put(f"\n{dumps(ONE)}\n{dumps({'Records': [FOUR, late]})}\n[{dumps(bare)}]\n")
-    sequence = THREE["dynamodb"]["SequenceNumber"]
-    found = unwrap.find(file.path, {ONE["eventID"], TWO["eventID"], FOUR["eventID"], sequence, "nowhere"}, raw=True)
-
-    assert {name: place[:2] for name, place in found.items()} == {
-        ONE["eventID"]: (2, ""), FOUR["eventID"]: (3, "#1"), TWO["eventID"]: (3, "#2"), sequence: (4, ""),
-    }  # fmt: skip
-    assert found[ONE["eventID"]][2].decode().strip() == dumps(ONE)
-
-
-def test_records_inside_texts_are_found(put):
-    """A record in a message in a queue is found although its quotes are escaped, once or several times."""
-    file = put(dumps({"Messages": [{"Body": dumps(SNS)}]}) + "\n" + dumps({"Body": dumps(EVENT)}) + "\n")
-
-    assert unwrap.find(file.path, {TWO["eventID"]})[TWO["eventID"]][:2] == (1, "#2")
-
-
-def test_attributes_called_like_ids_do_not_confuse(put):
-    """An attribute `eventID` of an item is not taken for the record's."""
-    one = json.loads(dumps(ONE))
-    one["dynamodb"]["NewImage"] = {"eventID": {"S": TWO["eventID"]}, "SequenceNumber": {"N": "5"}}
-
-    assert unwrap.find(put(dumps([one, TWO])).path, {TWO["eventID"]})[TWO["eventID"]][:2] == (1, "#2")
 
 
 @pytest.mark.parametrize("value", ["plain", "it's", "a'; drop table x; --", "", "ä\n"])

@@ -214,9 +214,9 @@ def _conclude(results: tuple[Result, ...], declared: Declared, set_aside: int) -
     if open_core:
         reasons.append(("unknown", f"cannot be decided: {', '.join(r.rule.name for r in open_core)}"))
     if by_name["order_unknown"].status == "violated":
-        reasons.append(("unknown", f"{by_name['order_unknown'].broken:,} rows have no known order"))
+        reasons.append(("unknown", f"{_rows(by_name['order_unknown'].broken)} without a known order"))
     if by_name["chain_broken"].status == "violated":
-        reasons.append(("broken-chain", f"records are missing before {by_name['chain_broken'].broken:,} rows"))
+        reasons.append(("broken-chain", f"records are missing before {_rows(by_name['chain_broken'].broken)}"))
     if set_aside:
         reasons.append(("set-aside", f"{set_aside:,} {'entry' if set_aside == 1 else 'entries'} could not be read"))
     if not exercised:
@@ -232,3 +232,7 @@ def _conclude(results: tuple[Result, ...], declared: Declared, set_aside: int) -
         reasons=tuple(reasons),
         exercised=exercised,
     )
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"

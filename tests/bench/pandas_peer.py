@@ -103,19 +103,26 @@ def _judge(table: pd.DataFrame, rank: np.ndarray, terminal: list[int]) -> dict[s
     terminal1 = np.where(known1 & lives, np.isin(c["after_status"], terminal), -1)
 
     # what the mutation presented, and what it was
-    rose = (c["before_version"] >= 0) & (c["after_version"] > c["before_version"])
-    written0, written1 = c["before_written_token"], c["after_written_token"]
-    stores = lives & (written1 >= 0) & ((written1 != written0) | rose)
-    names = lives & (c["after_writer"] > 0) & ((c["after_writer"] != c["before_writer"]) | rose | stores)
     raised = (token1 >= 0) & (((token0 >= 0) & (token1 > token0)) | (known0 & (token0 < 0)))
     grant = lives & (raised | ((holder0 == NOBODY) & (holder1 > 0)))
+    moved = c["before_next_poll"] != c["after_next_poll"]
+    worked = moved | (c["before_status"] != c["after_status"]) | (c["before_value"] != c["after_value"])
+    written0, written1 = c["before_written_token"], c["after_written_token"]
+    left = (written1 >= 0) & (written1 < token1) & (grant | ~worked)
+    rose = (c["before_version"] >= 0) & (c["after_version"] > c["before_version"]) & ~left
+    stores = lives & (written1 >= 0) & ((written1 != written0) | rose)
+    there = np.select([holder1 > 0, holder0 > 0], [holder1, holder0], c["after_writer"])
+    names = (
+        lives
+        & (c["after_writer"] > 0)
+        & ((c["after_writer"] != c["before_writer"]) | stores | (rose & (c["after_writer"] == there)))
+    )
     writer = np.where(names, c["after_writer"], np.where(grant & (holder1 > 0), holder1, -1))
     token = np.where(grant, np.where(token1 >= 0, token1, written1), np.where(stores, written1, -1))
     fenced = np.where(grant | stores, 1, np.where(c["after_version"] == c["before_version"], 0, -1))
     fenced[~lives] = -1
-    moved = c["before_next_poll"] != c["after_next_poll"]
-    changed = moved.copy()
-    for name in ("token", "holder", "expires_at", "status", "value"):
+    changed = worked.copy()
+    for name in ("token", "written_token", "holder", "expires_at"):
         changed |= c[f"before_{name}"] != c[f"after_{name}"]
     protected = np.where(lives & known0, changed, -1)
     finish = lives & ~grant & (terminal1 == 1) & (terminal0 != 1)
@@ -196,7 +203,9 @@ def _judge(table: pd.DataFrame, rank: np.ndarray, terminal: list[int]) -> dict[s
             (token1 <= token0, 1), (lives, 0),
         ),
         "unfenced_write": rule(
-            (~writes | ~guarded | ((newest < 0) & (grants_before == 0) & (holder0 <= 0)), NONE), (fenced == 1, 0),
+            (~writes | ~guarded, NONE),
+            ((newest <= 0) & (grants_before == 0) & (holder0 <= 0) & ((fenced != 0) | (written_token <= 0)), NONE),
+            (fenced == 1, 0),
             ((fenced == -1) | (protected == -1), -1), (writes, 1),
         ),
         "terminal_twice": rule(
@@ -209,7 +218,9 @@ def _judge(table: pd.DataFrame, rank: np.ndarray, terminal: list[int]) -> dict[s
         ),
         "image_went_back": rule((~lives | (token0 < 0) | (token1 < 0), NONE), (token1 < token0, 1), (lives, 0)),
         "token_restarted": rule(
-            (~grant | (older_token < 0) | (first_of(token1, token) < 0) | ((token0 >= 0) & (holder0 != NOBODY)), NONE),
+            (older_token < 0, NONE),
+            (writes & (fenced == 1) & (token > 0) & (image0 == 0), np.where(token < older_token, 1, 0)),
+            (~grant | (first_of(token1, token) < 0) | ((token0 >= 0) & (holder0 != NOBODY)), NONE),
             (first_of(token1, token) < older_token, 1),
             ((first_of(token1, token) == older_token) & ((image0 == 0) | (holder0 == NOBODY)), 1), (grant, 0),
         ),

@@ -139,7 +139,7 @@ def test_a_broken_chain(run):
 
     assert run(text, *DONE)[0] == 3
     code, out, _ = run(text, *DONE, "--accept", "broken-chain")
-    assert (code, out.startswith("No proof either way: records are missing before 1 rows")) == (0, True)
+    assert (code, out.startswith("No proof either way: records are missing before 1 row")) == (0, True)
 
 
 def test_the_weaker_requirement_is_named(run):

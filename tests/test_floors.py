@@ -28,7 +28,7 @@ FLOORS = (
             "dynamodb",
         ),
         (
-            "logs.mapping", "logs.values", "logs.decode", "logs.clean", "logs.detect", "logs.inputs", "logs.unwrap", "logs.places",
+            "logs.mapping", "logs.values", "logs.decode", "logs.clean", "logs.detect", "logs.inputs", "logs.unwrap", "logs.places", "logs.filters",
             "logs.words", "logs.denial", "logs.sample", "logs.images", "logs.streams", "logs.carry", "logs.cells", "logs.mutations",
             "logs.layout", "logs.lines", "logs.tables", "logs.merge", "logs.read", "logs",
         ),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fencinglab import history
-from fencinglab.errors import InputError, UsageError
+from fencinglab.errors import InputError
 from fencinglab.logs import (
     detect,
     inputs,
@@ -28,6 +28,7 @@ from fencinglab.logs import (
     values,
     words,
 )  # fmt: skip
+from fencinglab.logs.filters import EVERYTHING, Filters, outside
 from fencinglab.logs.inputs import File, SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, plain, resolve
 
@@ -37,18 +38,6 @@ if TYPE_CHECKING:
 
 RESIDENT = 1_300_000_000  # bytes of logs; of more, the rows go to a database on disk, which packs them
 _MENDED = "read as U+FFFD"  # how inputs.py ends its reason for an entry that is read all the same
-
-
-class Filters(NamedTuple):
-    """Which records to audit; times are what `moment` of values.py reads."""
-
-    since: str | None = None
-    until: str | None = None
-    key_prefix: str | None = None
-    resource: str | None = None
-
-
-EVERYTHING = Filters()
 
 
 class Entries(NamedTuple):
@@ -111,7 +100,7 @@ def read(
     """
     values.define(con)
     key = secrets.token_hex(16)  # value hashes are keyed anew for every report
-    outside = _outside(con, filters)
+    left_out = outside(con, filters)
     progress("looking at the files")
     taken = inputs.collect(given, work, stdin, wanted=detect.named(form) if form else None)
     if sum(file.size for file in taken.files) > RESIDENT:
@@ -150,7 +139,7 @@ def read(
     beside = [parts[name].table for name in ("log-lines", "table") if name in parts and "dynamodb-stream" in parts]
     for table in beside:
         merge.name_alike(con, parts["dynamodb-stream"].table, table)
-    filtered = sum(part.filtered + merge.drop(con, part.table, outside) for part in parts.values())
+    filtered = sum(part.filtered + merge.drop(con, part.table, left_out) for part in parts.values())
     strangers = [merge.leave_out_strangers(con, parts["dynamodb-stream"].table, table) for table in beside]
     matched = sum(merge.match(con, parts["dynamodb-stream"].table, table) for table in beside)
     merge.union(con, [part.table for part in parts.values()])
@@ -338,21 +327,3 @@ def _history(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
 
 
 _READERS = {"dynamodb-stream": _streams, "log-lines": _lines, "table": _lines, "history": _history}
-
-
-def _outside(con: duckdb.DuckDBPyConnection, filters: Filters) -> str:
-    """SQL: whether a row is outside the filters, or empty where there are none."""
-    tests = []
-    for option, value, compare in (("--since", filters.since, "<"), ("--until", filters.until, ">=")):
-        if value is not None:
-            [(moment,)] = con.execute("select moment(?)::varchar", [value]).fetchall()
-            if moment is None:
-                raise UsageError(f"{option} {value}: write a time such as 2026-11-29T14:00:00Z")
-            tests.append(f""""at" {compare} timestamp {unwrap.text(moment)}""")
-    if filters.key_prefix is not None:
-        prefix = unwrap.text(filters.key_prefix)
-        tests.append(f"not starts_with(item_key(resource), {prefix}) and not starts_with(resource, {prefix})")
-    if filters.resource is not None:
-        wanted = unwrap.text(filters.resource)
-        tests.append(f"item_key(resource) <> {wanted} and resource <> {wanted}")
-    return " or ".join(f"({test})" for test in tests)

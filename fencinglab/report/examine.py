@@ -21,6 +21,7 @@ from fencinglab.errors import UsageError, nearest
 from fencinglab.history import EXPIRY_UNITS, REASONS
 from fencinglab.inert import inert
 from fencinglab.logs import mapping, read, unwrap
+from fencinglab.logs.filters import Filters
 from fencinglab.report import report
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Request:
     logs: tuple[str, ...]
     mapping: mapping.MappingSpec = field(default_factory=mapping.MappingSpec)
     declared: audit.Declared = field(default_factory=audit.Declared)
-    filters: read.Filters = field(default_factory=read.Filters)
+    filters: Filters = field(default_factory=Filters)
     form: str | None = None
     redact: bool = False
     command: tuple[str, ...] = ()
@@ -158,7 +159,7 @@ def _one_of(words: Iterable[str]) -> str:
 
 
 OPTIONS = (
-    "map", "format", "terminal", "rising", "protect", "order", "retention", "skew", *read.Filters._fields, "fail_on",
+    "map", "format", "terminal", "rising", "protect", "order", "retention", "skew", *Filters._fields, "fail_on",
     "require", "require_exercised", "skip", "accept", "redact",
 )  # fmt: skip
 
@@ -227,7 +228,7 @@ def request_of(logs: Sequence[str], options: dict[str, str]) -> Request:
     )
     return Request(
         logs=tuple(logs), mapping=spec, declared=declared, form=options.get("format") or None,
-        filters=read.Filters(*(options.get(name) or None for name in read.Filters._fields)),
+        filters=Filters(*(options.get(name) or None for name in Filters._fields)),
         redact=redact,
         options={k: "(redacted)" if redact and k in ("resource", "key_prefix") else v for k, v in options.items()},
     )  # fmt: skip

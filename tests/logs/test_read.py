@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 from fencinglab import cli
 from fencinglab.errors import InputError, UsageError
 from fencinglab.logs import places, read
+from fencinglab.logs.filters import Filters
 from fencinglab.logs.mapping import MappingSpec
-from fencinglab.logs.read import Entries, Filters, Log
+from fencinglab.logs.read import Entries, Log
 
 Row = dict[str, Any]
 SECRET = "s3cret-payload"

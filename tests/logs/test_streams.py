@@ -18,8 +18,9 @@ import worlds
 from fencinglab import history
 from fencinglab.errors import InputError
 from fencinglab.logs import places, read
+from fencinglab.logs.filters import Filters
 from fencinglab.logs.mapping import MappingSpec
-from fencinglab.logs.read import Filters, Log
+from fencinglab.logs.read import Log
 
 Row = dict[str, Any]
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples" / "streams"

@@ -20,8 +20,8 @@ from fencinglab.audit import advice
 from fencinglab.audit.audit import Declared
 from fencinglab.audit.rules import RULES
 from fencinglab.errors import InputError, UsageError
+from fencinglab.logs.filters import Filters
 from fencinglab.logs.mapping import MappingSpec
-from fencinglab.logs.read import Filters
 from fencinglab.report import report
 from fencinglab.report.examine import OPTIONS, audit_logs, examine, request_of, said
 

@@ -39,8 +39,8 @@ def carry(rows: str, known: Collection[str], *, deletes: bool = True, leases: bo
                 f"case when lease = resource then {granted} over of_lease else {granted} over {of_key} end"
             )
     if {"token", "writer", "after_token", "after_holder"} <= set(known):  # above the last grant's: of a grant unseen
-        granted, held = made["before_token"], made["before_holder"]
-        unseen = f"kind <> 'grant' and token > {granted} and writer is distinct from {held}"
+        last, held = made["before_token"], made["before_holder"]
+        unseen = f"kind <> 'grant' and token > {last} and writer is distinct from {held}"
         for name in made.keys() & {"before_holder", "before_expires_at"}:
             made[name] = f"case when not coalesce({unseen}, false) then {made[name]} end"
     made = {name: f"case when order_key is not null then {sql} end" for name, sql in made.items()}

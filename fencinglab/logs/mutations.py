@@ -256,13 +256,13 @@ def _refuse_backwards(con: duckdb.DuckDBPyConnection, table: str, spec: MappingS
 
 def _refuse_grant_ids(con: duckdb.DuckDBPyConnection, table: str, spec: MappingSpec) -> None:
     """Raise an InputError where most leases of resources that have several issued one token: ids of a grant do so."""
-    found = con.execute(f"""select count(*), count(*) filter (tokens = 1), min(lease) filter (tokens = 1) from (
+    counted = con.execute(f"""select count(*), count(*) filter (tokens = 1), min(lease) filter (tokens = 1) from (
             select lease, count(distinct token) as tokens from {table}
             where fault is null and lease <> resource and hash(resource) in (
                 select hash(resource) from {table} where fault is null and token is not null and lease <> resource
                 group by all having count(distinct lease) > 1)
             group by lease having tokens > 0)""").fetchall()
-    [(leases, of_one, lease)] = found
+    [(leases, of_one, lease)] = counted
     if of_one > max(2, leases / 2):  # two are soon named by hand
         field = spec.get("lease")
         raise InputError(

@@ -27,7 +27,7 @@ from fencinglab.logs import (
     unwrap,
     values,
     words,
-)  # fmt: skip
+)
 from fencinglab.logs.filters import EVERYTHING, Filters, outside
 from fencinglab.logs.inputs import File, SetAside
 from fencinglab.logs.mapping import FIELDS, MappingSpec, plain, resolve
@@ -230,12 +230,8 @@ def _streams(con, files, spec, key, work, all_files, seen, several) -> _Part:  #
     shown = sample.look(con, by_line, documents, work)
     seen["dynamodb-stream"] = tuple(shown.attributes)
     mapping = resolve(_fields_of(spec, shown.attributes, "stream", several), shown.attributes, "stream")
-    named = {
-        *shown.of_key,
-        *mapping.rising,
-        *mapping.protect,
-        *(n for key in mapping.fields for n in mapping.names(key)),
-    }
+    mapped = (name for key in mapping.fields for name in mapping.names(key))
+    named = {*shown.of_key, *mapping.rising, *mapping.protect, *mapped}
     notes, identities = list[str](), list[str]()
     if not any(mapping.get(k) for k in ("token", "written_token", "holder", "expires_at", "version")):
         if shown.views != {"KEYS_ONLY"}:

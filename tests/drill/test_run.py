@@ -201,9 +201,8 @@ def test_bounds_are_kept():
         done = drill(STATUS, MOCK, plan)
         assert done.stopped == (("replacement-owner", why),)
         assert done.seconds < 10
-        assert done.requests == 1 + len(
-            done.log
-        )  # the item of `start`, and what was sent: the last one stands in the log too
+        # the item of `start`, and what was sent: the last one stands in the log too
+        assert done.requests == 1 + len(done.log)
         with audited(done) as (judged, _):
             assert judged.exit_code == 3 and f"not ended: {why}" in drilled.report(judged)
 
